@@ -1,7 +1,7 @@
-"""Pruning of a circuit to its trained behaviour: the visible channels stay the same on the rollouts of its task.
+"""Pruning of a circuit to its trained behaviour: visible channels do not change on the rollouts of its task.
 
 The channels are compared after the same steps as in the loss. They may differ for other initial states, grids or steps,
-and after damage. So the result is not equivalent; it is verified on rollouts, some of which pruning did not use.
+and after damage. Therefore the result is not equivalent, but verified on rollouts, including some not used for pruning.
 """
 
 import time
@@ -27,41 +27,41 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.system.brief import brief
 
 FRESH = 256
-"""Number of random initial states, or of fire masks, that are used only for verification."""
+"""Number of rollouts that are used only for verification, with other random initial states or fire masks."""
 MOST_TRIES = 3_000
-"""Maximum number of changes that are tried on the rollouts."""
+"""Maximum number of changes that one pass tries on the rollouts."""
 REPORT_AFTER = 250
-"""Number of changes between two progress reports."""
+"""Number of tried changes between two progress reports."""
 ROUND_GAIN = 20
-"""Inverse of the share of gates, 5 %, that a round must remove to be followed by another."""
+"""Inverse of the minimum share of gates, 5 %, that a round must remove for another round to follow."""
 _SEED = 7
 
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """Pruned netlist with the number of rollouts that verified it."""
+    """Pruned netlist, the reports of all passes, and the number of rollouts that verified it."""
 
     netlist: CellNetlist
     steps: tuple[PassReport, ...]
     rollouts: int
-    """Number of rollouts on which the visible channels are unchanged."""
+    """Number of rollouts on which the visible channels were verified to be unchanged."""
 
     __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """Rollouts: initial states, uint8 `[B, H, W, C]`, and fire masks, bool `[T, B, H, W, 1]`, of asynchronous cells."""
+    """Rollouts from `starts`, uint8 `[B, H, W, C]`, with fire masks, bool `[T, B, H, W, 1]`, or None if synchronous."""
 
     netlist: CellNetlist
-    """Netlist with the channels of the initial states."""
+    """Original netlist, with all channels of `starts`."""
     starts: Bits
     masks: npt.NDArray[np.bool_] | None
     steps: int
     compared: tuple[int, ...]
 
     def trajectory(self, cell: Cell) -> Iterator[Bits]:
-        """Return the states in rollouts of `cell`, which may have fewer channels than the initial states."""
+        """Return the states, step by step, in rollouts of `cell`, which may have fewer channels than `starts`."""
         netlist = cell.netlist(self.netlist)
         state = self.starts[..., [self.netlist.origin.index(name) for name in cell.origin]]
         return chain([state], netlist.steps(state, self.steps, self.masks))
@@ -72,16 +72,16 @@ class Rollouts:
         return (state[..., : cell.visible] for step, state in states if step in self.compared)
 
     def is_shown(self, expected: Sequence[Bits], cell: Cell) -> bool:
-        """Return whether rollouts of `cell` show the expected channels, stopping at the first difference."""
+        """Return whether rollouts of `cell` show the `expected` visible channels, stopping at the first difference."""
         return all(np.array_equal(a, b) for a, b in zip(self.shown(cell), expected, strict=True))
 
 
 def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pruned:
-    """Return the circuit pruned to the rollouts of its task. Raises UsageError for a task with damage."""
+    """Return the circuit pruned to the rollouts of the task in `config`. Raises UsageError for a task with damage."""
     if config.task.disturbed:
         raise UsageError("`task` does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
-    # Changes are selected on some rollouts and verified on others, which undoes changes that are right only by chance.
+    # Changes are selected on some rollouts and verified on others, to undo changes that are correct only by chance.
     starts = job.probes(config)
     seen = _rollouts(netlist, config, starts, 0)
     if config.task.start == "random":
@@ -96,14 +96,14 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 
 
 def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
-    """Remove gates that the rollouts do not need; undo each pass after which `holds(cell)` is False."""
+    """Remove gates that do not affect the rollouts; undo each pass after which `holds(cell)` is False."""
     changes: dict[str, Callable[[Cell], Cell]] = {
         "don't cares outside the rollouts used": lambda cell: replace(cell, graph=_simplified_on(rollouts, cell)),
         "gates replaced by constants or wires": lambda cell: replace(
             cell, graph=_tried(rollouts, cell, search.on_pass)
         ),
     }
-    # A change of one kind may enable changes of the other kind.
+    # Changes of one kind may enable changes of the other.
     stopped, worthwhile = False, True
     while worthwhile and not stopped:
         gates = len(search.cell.graph.gates)
@@ -121,7 +121,7 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
 
 
 def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
-    """Apply a change to a cell, and return the simplified result."""
+    """Apply `change` to a cell, and return the simplified result."""
     search = Search(change(cell))
     search.simplify()
     return search.cell
@@ -132,31 +132,31 @@ def _rollouts(netlist: CellNetlist, config: Config, starts: Bits, stream: int) -
     masks = None
     if train.asynchronous:
         shape = (task.steps, *starts.shape[:3], 1)
-        # All candidates have the same masks, so that rollouts differ only because of the change.
+        # All candidates use the same masks, so that rollouts differ only because of the change.
         masks = np.random.default_rng((_SEED, stream)).random(shape) <= train.fire_rate
     return Rollouts(netlist, starts, masks, task.steps, task.judged_steps)
 
 
 def _simplified_on(rollouts: Rollouts, cell: Cell) -> XAG:
-    """Return the graph simplified for the neighbourhoods of the rollouts; all others are don't cares."""
-    # Each distinct neighbourhood is used once. Packed to bytes, equal neighbourhoods are equal columns.
+    """Return the cell's graph simplified for the neighbourhoods in the rollouts; all others are don't cares."""
+    # Each distinct neighbourhood is used once. After packing to bytes, equal neighbourhoods are equal columns.
     columns = (
         np.packbits(patches(state, rollouts.netlist.periodic)[cell.inputs], axis=0, bitorder="little")
         for state in islice(rollouts.trajectory(cell), rollouts.steps)
     )
     packed = np.unique(np.concatenate([np.unique(part, axis=1) for part in columns], axis=1), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
-    # Repeated samples fill the last word, 0 1 2 3 4 0 1 2 ... of five, since zeros may not be a sample.
+    # Repeated samples fill the last word (0 1 2 3 4 0 1 2 ... for five), since zeros may not be a valid sample.
     words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
     return improved(swept_on(cell.graph, words), words)
 
 
 def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
-    """Replace channels and gates by constants, and gates by wires, if the rollouts stay the same; return the graph."""
+    """Replace outputs and gates by constants, and gates by wires, if rollouts do not change; return the new graph."""
     expected, began = list(rollouts.shown(cell)), time.perf_counter()
     graph, place, since, tries = rebuilt(cell.graph), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
-    # The list is repeated until every change has failed since the last success.
+    # The loop cycles through the changes until all have failed since the last success.
     while tries < MOST_TRIES and since < len(changes):
         outputs, replaced = changes[place % len(changes)]
         candidate = rebuilt(XAG(graph.inputs, graph.gates, outputs), replaced=replaced)
@@ -173,12 +173,12 @@ def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
 
 
 def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:
-    """Return all candidate changes, each as the new outputs, of which one may be constant, and the replaced gates."""
+    """Return all candidate changes: each the new outputs, one possibly constant, and literals that replace nodes."""
     changes: list[tuple[Sequence[int], dict[int, int]]] = []
     for index, output in enumerate(graph.outputs):
         for constant in (FALSE, TRUE) if output > TRUE else ():
             changes.append(([*graph.outputs[:index], constant, *graph.outputs[index + 1 :]], {}))
-    # Gates near the outputs come first, since their replacement makes most other gates dead.
+    # Gates near the outputs are first, since replacing them makes most other gates dead.
     for node in reversed(graph.nodes):
         _, a, b = graph.gates[node - graph.first]
         changes += [(graph.outputs, {node: literal}) for literal in (FALSE, TRUE, a, b)]

@@ -1,4 +1,4 @@
-"""Writing of netlists as BLIF for ABC and yosys, gate by gate without any folding."""
+"""Writer of netlists as BLIF for ABC and yosys, gate by gate without simplification."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,11 +14,11 @@ def to_blif(
     model: str,
     latches: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return a BLIF model with `inputs`, some of which the netlist may lack, and with `outputs` of the netlist.
+    """Return the BLIF model `model` with `inputs`, a superset of the netlist's, and `outputs`, a subset of these.
 
     `latches` maps each latch, an input that is 0 at first, to the output that is its next value.
     """
-    # The export to BLIF folds gates (`straight_line`). This function does not, so that checkers also verify folding.
+    # The BLIF export folds gates (`straight_line`). This function does not, so that checkers also verify the folding.
     lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
     for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
         lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")
@@ -30,10 +30,10 @@ def to_blif(
 
 
 def _table(gate: int, a: str, b: str, result: str) -> list[str]:
-    """Return the BLIF lines of a gate. ABC rejects a constant with inputs, and a table that reads one name twice.
+    """Return the BLIF lines of a gate. ABC rejects a constant with inputs, or a table that reads a name twice.
 
-    Each gate type has a single form with as few rows as possible. ABC compares equal forms by structure, but may never
-    decide if two circuits of ten thousand gates in different forms are equal.
+    Each gate type has one form with as few rows as possible. ABC compares equal forms by structure, but may not finish
+    for two circuits of ten thousand gates in different forms.
     """
     truth = gates.TRUTH[gate]
     rows = {row for row in range(4) if truth[row] and (a != b or row in (0, 3))}
@@ -45,7 +45,7 @@ def _table(gate: int, a: str, b: str, result: str) -> list[str]:
 
 
 def _cover(rows: set[int]) -> list[str]:
-    """Return the cover, lines of a `.names` table, of one to three of the rows 00, 01, 10 and 11."""
+    """Return the lines of a `.names` table that is 1 in one to three `rows`, numbered 0 to 3 for 00, 01, 10 and 11."""
     for name, half in {"0-": {0, 1}, "1-": {2, 3}, "-0": {0, 2}, "-1": {1, 3}}.items():
         if rows == half:
             return [f"{name} 1"]

@@ -1,4 +1,4 @@
-"""Graph of an automaton's cell, which simplification passes transform."""
+"""Graphs of an automaton's cell or of a function, which simplification passes transform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def neighbour(channel: int, cell: int, cells: int = wiring.PATCH) -> int:
-    """Return the input literal of `channel` in cell number `cell` of a neighbourhood of `cells` cells."""
+    """Return the graph's input literal for `channel` of cell number `cell` in a neighbourhood of `cells` cells."""
     return input_literal(cells * channel + cell)
 
 
@@ -23,27 +23,27 @@ class BareGraph:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Numbers of two-input gates and of inputs that are read."""
+        """Number of two-input gates, and number of inputs that affect an output."""
         return len(self.graph.gates), len(self.graph.support(self.graph.outputs))
 
 
 @dataclass(frozen=True, eq=False)
 class Cell(BareGraph):
-    """Graph of a cell that reads n cells: input `n*i + p` is channel `i` of cell `p`, output `i` its next value.
+    """Graph of a cell that reads n cells: input `n*i + p` is channel i of cell p, output i the channel's next value.
 
-    Only cells of the neighbourhood are inputs, since a pass might replace one by an equal cell outside.
+    Only cells in the neighbourhood are inputs, so that no pass replaces one by a cell outside that has equal values.
     """
 
     origin: tuple[int, ...]
-    """Number of each channel in the original circuit."""
+    """Channel number in the original circuit, by channel."""
     visible: int
     """Number of visible channels, which come first."""
     cells: tuple[int, ...] = wiring.NEIGHBOURHOODS["moore"]
-    """Places, in the 3x3 patch, of the cells that are inputs."""
+    """Positions in the 3x3 patch of the cells that are inputs."""
 
     @classmethod
     def of(cls, netlist: CellNetlist) -> Cell:
-        """Return the cell of a netlist, with constants, pass-throughs and inverters folded."""
+        """Return the graph of a netlist's cell, with constants, pass-throughs and inverters folded."""
         cell = cls(to_xag(netlist), netlist.origin, netlist.visible, wiring.NEIGHBOURHOODS[netlist.neighbourhood])
         if len(cell.cells) == wiring.PATCH:
             return cell
@@ -51,23 +51,23 @@ class Cell(BareGraph):
 
     @property
     def inputs(self) -> list[int]:
-        """Netlist input that corresponds to each graph input."""
+        """Index of the netlist input that corresponds to each graph input."""
         return [wiring.PATCH * channel + cell for channel in range(len(self.origin)) for cell in self.cells]
 
     @property
     def size(self) -> tuple[int, int]:
-        """Numbers of two-input gates and of channels."""
+        """Number of two-input gates, and number of channels."""
         return len(self.graph.gates), len(self.origin)
 
     def netlist(self, like: CellNetlist) -> CellNetlist:
-        """Return the cell as a netlist with the boundary and the scenario of `like`."""
+        """Return the cell as a netlist with the boundary and all other properties of `like`."""
         graph = self.graph
         if len(self.cells) < wiring.PATCH:
             graph = embedded(graph, list(map(input_literal, self.inputs)), wiring.PATCH * len(self.origin))
         return to_netlist(graph, replace(like, channels=len(self.origin), origin=self.origin))
 
     def without_unseen_channels(self) -> Cell:
-        """Return the cell with only the channels that the visible ones depend on."""
+        """Return the cell without channels that do not affect the visible ones in any step."""
         seen = self.seen_channels()
         if len(seen) == len(self.origin):
             return self
@@ -77,7 +77,7 @@ class Cell(BareGraph):
         return replace(self, graph=graph, origin=tuple(self.origin[channel] for channel in seen))
 
     def seen_channels(self) -> list[int]:
-        """Return the visible channels and all channels that they depend on over any number of steps, ascending."""
+        """Return in ascending order the visible channels and all channels that affect them in any number of steps."""
         # Example: if channel 0 is visible and reads 2, 2 reads itself, and 1 reads all three, the result is [0, 2].
         seen: set[int] = set()
         waiting = set(range(self.visible))

@@ -1,4 +1,4 @@
-"""Conversion between netlists, which are written and simulated, and graphs, which are simplified."""
+"""Conversion between netlists, which are stored and simulated, and graphs, which are simplified."""
 
 from typing import TypeVar
 
@@ -15,22 +15,22 @@ N = TypeVar("N", bound=Netlist)
 
 
 def gate_count(netlist: Netlist) -> int:
-    """Return the number of two-input gates, without constants, pass-throughs and NOTs."""
-    # A gate on the same bit twice, such as XOR(x, x), reads one input or none.
+    """Return the number of gates that depend on two inputs: not constants, pass-throughs and NOTs."""
+    # A gate that reads one bit twice, such as XOR(x, x), depends on at most one input.
     reads_two = np.array(READS)[netlist.gates] == 2
     return int((reads_two & (netlist.wires[:, 0] != netlist.wires[:, 1])).sum())
 
 
 def gates_once(netlist: CellNetlist) -> int:
-    """Return the number of gates; equal gates that read only one channel count once for all channels, as in the paper.
+    """Return the number of gates as in the paper: equal gates that read one channel count once for all channels.
 
-    Two such gates are equal if they compute the same function, or opposite functions, of the nine cells.
+    Two such gates are equal if they compute equal or opposite functions of the nine cells.
     """
     graph = rebuilt(to_xag(netlist))
-    # Every channel's nine cells get the same values, so that equal functions of one channel are equal rows. Rows of
-    # gates that read several channels are not used.
+    # The nine cells have the same values in every channel, so that equal functions of one channel are equal rows. Rows
+    # of gates that read several channels are not used.
     values = graph.evaluate(np.tile(all_patterns(wiring.PATCH), (netlist.channels, 1)))
-    # A function and its inverse are one gate, since NOT is free: the row that begins with 0 represents both.
+    # A function and its inverse count as one gate, since NOT is free: the row that begins with 0 represents both.
     values = np.where(values[:, :1] & np.uint64(1), ~values, values)
     functions: set[bytes] = set()
     several = 0
@@ -46,9 +46,9 @@ def gates_once(netlist: CellNetlist) -> int:
 
 
 def to_xag(netlist: Netlist, share: bool = False) -> XAG:
-    """Return the graph of a netlist with constants, pass-throughs and inverters folded; dead gates stay."""
-    # Bit `i` of the netlist is `literals[i]` of the graph. A pass-through or a NOT makes no node: its literal is that
-    # of its operand, perhaps inverted.
+    """Return the graph of a netlist with constants, pass-throughs and inverters folded, but with dead gates."""
+    # Bit `i` of the netlist is `literals[i]` of the graph. A pass-through or a NOT adds no node: its literal is its
+    # operand's, possibly inverted.
     builder = Builder(netlist.inputs, share)
     literals = [input_literal(bit) for bit in range(netlist.inputs)]
     for gate, (a, b) in zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True):
@@ -57,15 +57,15 @@ def to_xag(netlist: Netlist, share: bool = False) -> XAG:
 
 
 def lean(netlist: N) -> N:
-    """Return the netlist with constants folded, without dead gates, and after structural hashing."""
+    """Return an equivalent netlist with constants folded, dead gates removed and equal gates merged."""
     return to_netlist(rebuilt(to_xag(netlist)), netlist)
 
 
 def to_netlist(graph: XAG, like: N) -> N:
     """Return the graph as a netlist with the inputs and outputs of `like`.
 
-    A node takes the polarity of the output that it drives. So an inverter remains only if an output is an inverted
-    input, or two outputs are opposite.
+    A node has the polarity of the output that it drives, so a NOT remains only if an output is an inverted input or two
+    outputs are opposite.
     """
     # A netlist has no inverted edges. An inverted edge becomes part of the type of the gate that reads it, an inverted
     # output part of its gate: AND(2, 4) with the output 7 becomes NAND. Readers of such a gate see the inverse, hence

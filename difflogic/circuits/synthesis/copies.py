@@ -1,7 +1,7 @@
-"""Copying of a learned channel to all channels of an image that are identical to it.
+"""Copying of a trained channel to all identical channels of an image.
 
-A magenta cat on black has identical red and blue channels, and no green. Learning both takes far longer than learning
-one, since two channels share few gates near their outputs.
+For example, a magenta cat on black has identical red and blue channels and a zero green one. Training both takes far
+longer than training one, since two channels share few gates near their outputs.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ DARK = -1
 
 
 def sources(image: Bits) -> list[int]:
-    """Return the number of each channel's pattern in `image [H, W, C]`, in order of occurrence, or DARK for zeros."""
+    """Return for each channel of `image [H, W, C]` the index of its pattern, by first occurrence, or DARK for zeros."""
     numbers: dict[bytes, int] = {}
     return [
         numbers.setdefault(pattern.tobytes(), len(numbers)) if pattern.any() else DARK
@@ -25,7 +25,7 @@ def sources(image: Bits) -> list[int]:
 
 
 def widened(netlist: CellNetlist, shown: list[int]) -> CellNetlist:
-    """Return the circuit with its channels `shown` as the visible channels, zeros for DARK; hidden channels stay."""
+    """Return the circuit with copies of channels `shown` (zeros for DARK) as visible channels, and the hidden ones."""
     # Channels a b h with h hidden and shown = [1, 0, DARK, 1] become b a - b h: a, b and h are now channels 1, 0 and
     # 4. Gates read only the first of several copies.
     hidden = netlist.channels - netlist.visible

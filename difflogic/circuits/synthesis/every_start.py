@@ -1,23 +1,23 @@
-"""Proof that a circuit reaches its target from every initial state, by three-valued simulation or SAT.
+"""Proof that a circuit shows its target after every initial state, by three-valued simulation or SAT.
 
 A 16x16 grid with 8 channels has 2^2048 initial states. The proof simulates all at once: every cell of every channel
 begins as *unknown*, and gates compute with 0, 1 and unknown (Kleene; `BitProgram.possible_bits`). An AND of an unknown
-with 0 is 0, whatever the unknown is, and outside the grid of a zero boundary a cell reads 0: from there known values
+with 0 is 0, whatever the unknown is, and outside the grid of a zero boundary cells are 0: from there known values
 spread.
 
     a row of four cells, each of which becomes (left neighbour AND itself), boundary 0
     step 0:  ? ? ? ?        nothing is known
-    step 1:  0 ? ? ?        the first cell reads 0 at its left
+    step 1:  0 ? ? ?        the first cell reads 0 on its left
     step 2:  0 0 ? ?        the second now reads that 0
     step 4:  0 0 0 0        each of the 16 initial states reaches this state, and keeps it
 
-Known values never change: if more inputs of a step are known, at least the same outputs are known. So by induction a
-value that is known after a step has the same known value after the next step. The simulation ends when a step adds no
-known value, and known visible channels stay the same for ever.
+Known values never change: if more inputs of a step are known, at least the same outputs are known. By induction, a
+value that is known after a step is known and unchanged after the next step. The simulation ends when a step adds no
+known value, and known visible channels never change again.
 
-If a visible value stays unknown, nothing is proved, since simulation gate by gate finds `x XOR x` unknown, not 0. Then
-SAT searches for an initial state that is wrong at the compared step. If there is none, all later steps are proved too:
-a later state is the state at the compared step of another rollout, which begins later.
+If a visible value remains unknown, nothing is proved, since simulation gate by gate finds `x XOR x` unknown, not 0.
+Then SAT searches for an initial state that is wrong at the compared step. If there is none, all later steps are proved
+too: a later state is the state at the compared step of another rollout, which begins later.
 
 Source of the method: S. C. Kleene, Introduction to metamathematics (1952), section 64; R. E. Bryant, Symbolic
 simulation (1990), for circuits.
@@ -44,18 +44,18 @@ from difflogic.system.brief import brief
 THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
 
 RANDOM_STARTS, SEED = 1024, 11
-"""Number and seed of random initial states tested before SAT: a circuit that is often wrong needs no solver."""
+"""Number and seed of random initial states tested before SAT, since a circuit that is often wrong needs no solver."""
 CONFLICTS = 2000
 """Number of SAT solver conflicts between two checks of the time limit."""
 MOST_NODES = 30_000_000
-"""Maximum number of gates of an unrolled circuit, for which the solver takes about ten gigabytes."""
+"""Maximum number of gates of an unrolled circuit, for which the solver needs about ten gigabytes."""
 UNLIKELY = 1e-9
-"""Probability that an asynchronous automaton needs more steps than reported."""
+"""Maximum probability that an asynchronous automaton needs more steps than reported."""
 
 
 @dataclass(frozen=True, eq=False)
 class EveryStart:
-    """Result of a proof for all initial states of one grid."""
+    """Result of a proof for all initial states on one grid."""
 
     proved: bool | None
     """True if proved, False if refuted by `counterexample`, None if undecided."""
@@ -64,9 +64,9 @@ class EveryStart:
     reason: str
     """Explanation of the result, as part of a sentence."""
     from_step: int | None = None
-    """Number of steps after which, if proved, every initial state shows the target for ever."""
+    """If proved, number of steps after which every rollout shows the target permanently."""
     counterexample: Bits | None = None
-    """Initial state `[H, W, C]` that does not show the target at the compared step."""
+    """Initial state `[H, W, C]` whose rollout does not show the target at the compared step."""
 
     __repr__ = brief
 
@@ -74,16 +74,16 @@ class EveryStart:
 def prove_every_start(
     netlist: CellNetlist, target: Bits, steps: int, seconds: float | None, synchronous: bool = True
 ) -> EveryStart:
-    """Decide if all initial states show `target`, uint8 `[H, W, L]`, after `steps` steps, on a grid of its size.
+    """Decide if every initial state leads to `target`, uint8 `[H, W, L]`, after `steps` steps on a grid of its size.
 
     Args:
         netlist: The circuit.
-        target: The image.
-        steps: The compared step.
-        seconds: Time limit of the search for a counterexample; None for no search.
+        target: Expected visible channels.
+        steps: Number of steps after which the state is compared with `target`.
+        seconds: Time limit in seconds of the search for a counterexample; None for no search.
         synchronous: True if all cells fire in each step. Otherwise `from_step` counts rounds, in each of which every
             cell fires at least once. All values that are known after k synchronous steps are known after k rounds,
-            since a cell that does not fire keeps its known values.
+            since a cell that does not fire retains its known values.
     """
     lean = convert.lean(netlist)
     step, wrong, unknown, expected = 0, 0, 0, _numbers(target)
@@ -110,13 +110,13 @@ def prove_every_start(
 
 
 def memory(netlist: CellNetlist, height: int, width: int) -> int:
-    """Return the approximate memory in bytes of a proof on a grid: patches, as in a rollout, and two bits per gate."""
+    """Return the approximate bytes of memory for a proof on a grid: patches, and two bits per gate and cell."""
     cells, bits = height * width, wiring.PATCH * netlist.channels
     return cells * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
 
 
 def check_fits(netlist: CellNetlist, height: int, width: int, available: int | None) -> None:
-    """Raise LimitError if a proof on that grid takes more than the available memory."""
+    """Raise LimitError if a proof on such a grid needs more than `available` bytes of memory."""
     needed = memory(netlist, height, width)
     if available is not None and needed > available:
         raise LimitError(
@@ -126,10 +126,10 @@ def check_fits(netlist: CellNetlist, height: int, width: int, available: int | N
 
 
 def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
-    """Return the steps within which `rounds` rounds end, except with a probability of UNLIKELY.
+    """Return a number of steps in which `rounds` rounds end, except with a probability of at most UNLIKELY.
 
     In each round every cell fires at least once. A cell that fires with probability p in each step does not fire in s
-    steps with probability (1 - p)^s. So a round takes more than s steps with probability `cells * (1 - p)^s` at most.
+    steps with probability (1 - p)^s, so a round takes more than s steps with probability at most `cells * (1 - p)^s`.
     """
     if fire_rate == 1:
         return rounds
@@ -137,9 +137,9 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
 
 
 def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield for each step the cells that can be 1, and those that must be 1, as one integer per channel.
+    """Yield for each step the cells that can be 1 and those that must be 1, each as one integer per channel.
 
-    The bits of an integer, from the lowest on, are cells row by row. The iterator ends when a step adds no known value.
+    Bits of an integer, lowest first, are cells row by row. The iterator ends when a step adds no known value.
     """
     cells = (1 << height * width) - 1
     used = {*netlist.wires.ravel().tolist(), *netlist.outputs.tolist()}
@@ -160,7 +160,7 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
 
 
 def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int:
-    """Return the value of each cell's neighbour at place `patch`: `grid`, shifted by at most one row and column."""
+    """Return the value of each cell's neighbour at position `patch`: `grid` shifted by at most one row and column."""
     row, rows, across = (1 << width) - 1, (height - 1) * width, width - 1
     first, last = _first_and_last_column(height, width)
     if patch // 3 == 0:
@@ -176,20 +176,20 @@ def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int
 
 @lru_cache(maxsize=8)
 def _first_and_last_column(height: int, width: int) -> tuple[int, int]:
-    # Ones in all cells, divided by ones in one row, are a 1 in each row. The result of this slow division is cached.
+    # Ones in all cells divided by ones in one row give a 1 in each row. The result of this slow division is cached.
     first = ((1 << height * width) - 1) // ((1 << width) - 1)
     return first, first << (width - 1)
 
 
 def _numbers(grid: Bits) -> list[int]:
-    """Return a grid `[H, W, C]` as one integer per channel, whose bits are cells."""
+    """Return a grid `[H, W, C]` as one integer per channel, with one bit per cell."""
     return [
         int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in np.moveaxis(grid, 2, 0)
     ]
 
 
 def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
-    """Return the grid of numbers, uint8 `[H, W, C]`: the inverse of `_numbers`."""
+    """Return the grid, uint8 `[H, W, C]`, that `numbers` represent: the inverse of `_numbers`."""
     size = -(-height * width // 8)
     planes = [np.frombuffer(number.to_bytes(size, "little"), dtype=np.uint8) for number in numbers]
     bits = np.unpackbits(np.stack(planes), axis=1, count=height * width, bitorder="little")
@@ -199,9 +199,9 @@ def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
 def find_wrong_start(
     netlist: CellNetlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
 ) -> EveryStart:
-    """Search for an initial state that is wrong at the compared step, or prove that there is none, within `seconds`.
+    """Search for an initial state that does not lead to `target` after `steps` steps, or prove that there is none.
 
-    `netlist` must be a result of `convert.lean`. The explanation of an undecided result begins with `reason`.
+    The limit is `seconds`. `netlist` must be a result of `convert.lean`. An undecided result begins with `reason`.
     """
     end = time.monotonic() + seconds
     shape = (*target.shape[:2], netlist.channels)
@@ -223,9 +223,9 @@ def find_wrong_start(
 
 
 def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | None:
-    """Return the graph from an initial state `[H, W, C]` to one output for each value of `target`, 1 if it is wrong.
+    """Return the graph from the bits of an initial state to one output per value of `target`, 1 if that value is wrong.
 
-    Return None if the graph has more than MOST_NODES gates, or after `end`, a time of the monotonic clock.
+    Return None if the graph has more than MOST_NODES gates, or at `end`, a time of the monotonic clock.
     """
     height, width = target.shape[:2]
     cell = convert.to_xag(netlist, share=True)
@@ -237,7 +237,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
     for _ in range(steps):
         known = next(simulation, known)
         can, must = (_grid(numbers, height, width) for numbers in known)
-        # Constants replace the cones of known values, which are many near a zero boundary.
+        # Constants replace known values and their cones, of which there are many near a zero boundary.
         values = [[_next(builder, cell, state, y, x, netlist.periodic) for x in range(width)] for y in range(height)]
         for y, x, channel in np.argwhere(can == must).tolist():
             values[y][x][channel] = TRUE if must[y, x, channel] else FALSE
@@ -254,7 +254,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
 
 
 def _next(builder: Builder, cell: XAG, state: list[list[list[int]]], y: int, x: int, periodic: bool) -> list[int]:
-    """Return the literals of a cell's next state."""
+    """Build the next state of the cell at row `y` and column `x`, and return its literals by channel."""
     height, width = len(state), len(state[0])
     literals = cell.on_same_inputs()
     for channel in range(len(state[0][0])):
@@ -268,7 +268,7 @@ def _next(builder: Builder, cell: XAG, state: list[list[list[int]]], y: int, x: 
 
 
 def _satisfied(graph: XAG, end: float) -> Bits | Literal[False] | None:
-    """Return inputs for which an output is 1, False if there are none, None if undecided at `end`."""
+    """Return input values for which an output is 1, False if there are none, or None if undecided at `end`."""
     with Solver(graph, CONFLICTS) as solver:
         wrong = [solver.variable(output) for output in graph.outputs if output != FALSE]
         if not wrong:

@@ -1,11 +1,11 @@
 """Simplification and proof of functions on all codes of samples, or pruning to the codes that occur.
 
 Four numbers with seven thresholds each have 8^4 = 4096 codes among the 2^28 values of 28 bits; all other values are
-don't cares. If samples consist of bits, all values are codes. A few codes are all simulated, which is a proof. If there
-are many, random codes are simulated, and clauses define them for the solver: all thresholds below a reached one are 1.
+don't cares. If samples consist of bits, all values are codes. If there are few codes, all are simulated, which is a
+proof. Otherwise random codes are simulated, and clauses tell the solver that all thresholds below a reached one are 1.
 
-Two functions are compared on the thresholds of both. External checkers compare circuits on any bits. So gates in front
-of each function set a bit to 1 if a bit above it is 1, which turns any bits into a code, and does not change codes.
+Two functions are compared on the thresholds of both. External checkers compare circuits on any bits. Therefore gates in
+front of each function set a bit to 1 if a bit above it is 1, which turns any bits into a code and leaves codes as is.
 """
 
 from collections.abc import Sequence
@@ -36,20 +36,20 @@ from difflogic.model.thermometer import FixedPoint, Thermometer
 F = TypeVar("F", bound=FunctionNetlist)
 
 LISTED = 1 << 18
-"""Maximum number of codes for simplification to simulate all of them; if there are more, SAT proves merges."""
+"""Maximum number of codes of which simplification simulates all; if there are more, SAT proves each merge."""
 SAMPLES, SEED = 1 << 14, 9
-"""Number of random codes if there are more than LISTED, and their seed."""
+"""Number and seed of random codes that are simulated if there are more than LISTED."""
 EXHAUSTIVE = 1 << 24
-"""Maximum number of codes that a proof tries one by one, which takes seconds."""
+"""Maximum number of codes for a proof by exhaustion, which takes seconds."""
 _PART = 1 << 18
-"""Number of codes that a proof evaluates at once."""
+"""Number of codes that a proof by exhaustion evaluates at once."""
 _OR = 7
 
 
 def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simplified[F]:
-    """Return the function with fewer gates and thresholds and the same result for every sample.
+    """Return the function with fewer gates and thresholds and equal results for every sample, with a proof.
 
-    A graph of more than LARGE gates is rewritten in parts, within a budget of work that `effort` multiplies.
+    A graph of more than LARGE gates is rewritten in parts, within a budget of work that is multiplied by `effort`.
     """
     thermometer = function.thermometer
     if thermometer.codes <= LISTED:
@@ -57,7 +57,7 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
     else:
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
-        # If a threshold is reached, all thresholds below it are reached too.
+        # If a threshold is reached, so are all thresholds below it.
         clauses = [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
         codes = thermometer.code_levels(levels)
         search = _searched(function, codes, on_pass, clauses, effort)
@@ -69,7 +69,7 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
 
 
 def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> Equivalence:
-    """Prove the simplified function; if that is undecided, rely on the SAT proofs of the single passes."""
+    """Prove `other`, a simplified `one`; if undecided but `codes` agree, rely on the SAT proofs of the passes."""
     verdict = prove(one, other, ["difflogic"])[0]
     if verdict.equal is None and _agree(one, other, codes):
         verdict = Equivalence("difflogic", True, "each merge of gates, and each part that was rewritten, by SAT")
@@ -77,7 +77,7 @@ def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) 
 
 
 def _agree(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> bool:
-    """Return whether two functions agree on `codes` of the first function, uint8 `[bits, N]`."""
+    """Return whether two functions agree on `codes`, codes of the first one, uint8 `[bits, N]`."""
     inputs = [one.input_names.index(name) for name in other.input_names]
     outputs = compared(one, other)
     return bool(np.array_equal(one.result_bits(codes)[outputs], other.result_bits(codes[inputs])[outputs]))
@@ -86,7 +86,7 @@ def _agree(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> bool:
 def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     """Return the function simplified for `codes`, uint8 `[bits, N]`; all other codes are don't cares.
 
-    Raises DataError if a column is no code of the function's thermometer.
+    Raises DataError if a column is no valid code of the function's thermometer.
     """
     array = np.asarray(codes)
     bits = function.inputs
@@ -105,7 +105,7 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
 def _searched(
     function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None, effort: int = 1
 ) -> Search[BareGraph]:
-    """Return the search after all passes. `codes` are all codes, or only samples of those that `clauses` define."""
+    """Apply all passes and return the search. `codes` are all codes or, with `clauses`, samples that satisfy these."""
     search = Search(BareGraph(to_xag(function)), on_pass, (gate_count(function), function.inputs))
     for name, change in _passes(codes, clauses, effort).items():
         search.apply(name, _then_without_dead_latches(change, function))
@@ -117,8 +117,8 @@ def _then_without_dead_latches(change: Pass, function: FunctionNetlist) -> Pass:
 
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[str, Pass]:
-    """Return the passes by name, in order."""
-    # Copies of the last code fill the last word, since zeros would be an additional code.
+    """Return the passes by name, in the order in which they are applied."""
+    # Copies of the last code fill the last word, since zeros would add a code.
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
 
     def merged(graph: XAG) -> XAG:
@@ -137,7 +137,7 @@ def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[
 
 
 def _on_read_thresholds(graph: XAG, function: F) -> F:
-    """Return the graph as a function with only the thresholds that it reads; if samples are bits, all inputs stay."""
+    """Return the graph as a function with only the thresholds that it reads, or all inputs if samples are bits."""
     if function.reads_bits:
         return to_netlist(graph, function)
     graph = _without_dead_latches(graph, function)
@@ -146,12 +146,12 @@ def _on_read_thresholds(graph: XAG, function: F) -> F:
 
 
 def _without_dead_latches(graph: XAG, function: FunctionNetlist) -> XAG:
-    """Return the graph with constant 0 as the next value of each latch on which no decision depends."""
+    """Return the graph with next value 0 for each latch that no decision depends on."""
     shown = len(graph.outputs) - function.memory
     place = {output - shown: bit for bit, output in function.latches.items()}
     used, more = set[int](), True
     while more:
-        # A latch that only its own next value reads is dead.
+        # A latch that affects only its own next value is dead.
         read = graph.support([*graph.outputs[:shown], *(graph.outputs[shown + k] for k in used)])
         live = {k for k, bit in place.items() if bit in read}
         used, more = live, live != used
@@ -162,17 +162,17 @@ def _without_dead_latches(graph: XAG, function: FunctionNetlist) -> XAG:
 def compared(one: FunctionNetlist, other: FunctionNetlist) -> list[int]:
     """Return the outputs that must be equal: all except next values of latches that `one` or `other` never reads.
 
-    If these outputs are equal for every sample and state, all decisions in a sequence are, since latches begin at 0.
+    If these are equal for every sample and state, so are all decisions in a sequence, since latches begin at 0.
     """
     shown = len(one.outputs) - one.memory
     return [*range(shown), *sorted({*one.latches.values()} & {*other.latches.values()})]
 
 
 def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Return the results of the checkers `judges`, by default all, for the equality of two functions on every sample.
+    """Return the result of each checker in `judges`, by default all, on the equality of two functions for every sample.
 
-    The checker of difflogic tries all codes of the thresholds of both if there are at most EXHAUSTIVE, else it uses
-    SAT. Raises CircuitError if the functions have different samples or results.
+    The checker `difflogic` tries all codes on the thresholds of both if there are at most EXHAUSTIVE, otherwise it uses
+    SAT. Raises CircuitError if the functions have different kinds of samples or results.
     """
     ends = [(end.observations, end.choices or end.named_outputs, end.memory) for end in (one, other)]
     if ends[0] != ends[1] or one.reads_bits != other.reads_bits:
@@ -194,7 +194,7 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
 
 
 def _with_outputs(function: F, indices: Sequence[int]) -> F:
-    """Return the function with all outputs except `indices` replaced by its first input."""
+    """Return the function with all outputs except those number `indices` replaced by the first input."""
     outputs = [output if k in indices else 0 for k, output in enumerate(function.outputs.tolist())]
     return function.with_gates(function.gates.tolist(), [(a, b) for a, b in function.wires.tolist()], outputs)
 
@@ -217,8 +217,8 @@ def _by_exhaustion(one: FunctionNetlist, other: FunctionNetlist) -> Equivalence:
 
 
 def on_any_bits(function: F, thermometer: Thermometer) -> F:
-    """Return the function on more thresholds and on any bits; a bit counts as 1 if one above it is 1."""
-    # The bits 0, 1, 0 of a dimension count as the code 1, 1, 0. Nothing is folded, since checkers must compare the
+    """Return the function on more thresholds, valid for any bits: a bit counts as 1 if a bit above it is 1."""
+    # The bits 0, 1, 0 of a dimension count as the code 1, 1, 0. Gates are not folded, since checkers must compare the
     # original gates.
     gates, wires = list[int](), list[tuple[int, int]]()
     place = dict[tuple[int, float], int]()
@@ -238,9 +238,9 @@ def on_any_bits(function: F, thermometer: Thermometer) -> F:
 
 
 def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlist:
-    """Return the netlist that maps the bits of a fixed-point sample, by comparators, to the bits of the result.
+    """Return the function as a netlist on the bits of a fixed-point sample, with comparators for thresholds.
 
-    Bit `b` of number `d` of the sample is input `width*d + b`.
+    Bit `b` of dimension `d` of the sample is input `width*d + b`.
     """
     width = form.width
     builder = Builder(width * len(function.observations))
@@ -251,8 +251,8 @@ def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlis
         for value in values:
             reached, number = TRUE, value + (1 << (width - 1))
             # From the lowest bit: x >= T if x is larger in this bit, or equal in it and x >= T in all lower bits. For
-            # T = -2 in 3 bits, `number` is -2 + 4 = 2, 010 in binary. The 0 gives x0 OR TRUE, which is TRUE; the 1
-            # gives x1 AND TRUE, which is x1; the 0 of the sign gives NOT x2 OR x1: one gate, 0 only for -4 and -3.
+            # T = -2 with 3 bits, `number` is -2 + 4 = 2, binary 010. The lowest 0 gives x0 OR TRUE = TRUE; the 1 gives
+            # x1 AND TRUE = x1; the 0 for the sign gives NOT x2 OR x1: one gate, which is 0 only for -4 and -3.
             for place, bit in enumerate(bits):
                 reached = builder.and_(bit, reached) if number >> place & 1 else builder.or_(bit, reached)
             code.append(reached)
@@ -263,10 +263,10 @@ def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlis
 
 
 def structural(function: F) -> F:
-    """Return the function after the structural passes, which need no proof, with only thresholds that are read."""
+    """Return the function after structural passes, which need no proof, with only the thresholds that it reads."""
     return _on_read_thresholds(rebuilt(to_xag(function)), function)
 
 
 def live_gates(netlist: CellNetlist | FunctionNetlist) -> int:
-    """Return the number of live two-input gates that all reports show; duplicate gates count once."""
+    """Return the number of live two-input gates, as shown in all reports; equal gates count once."""
     return gate_count(structural(netlist) if isinstance(netlist, FunctionNetlist) else simplify.structural(netlist))

@@ -1,12 +1,12 @@
-"""Persistent image: with a clock and a latch in each cell, the image stays, and returns after damage.
+"""Persistent images: with a clock and a latch in each cell, the image remains, and regrows after damage.
 
 All cells count the steps from the initial state, in which all bits are 0. At the last step they latch their visible
-channels, and their hidden channels become 0, so that the state repeats. If damage sets cells to 0, they are unlatched
-next to latched cells, which starts an alarm. The alarm spreads by one cell a step, with a clock. All cells end the
-alarm at the same step, with all bits 0: this is the initial state, from which the image grows again.
+channels and clear their hidden channels, so that the state repeats. If damage sets cells to 0, there are unlatched
+cells next to latched ones, which starts an alarm. The alarm spreads by one cell per step, with a clock. All cells end
+the alarm at the same step, with all bits 0. This is the initial state, from which the image grows again.
 
 Example: an image of 12x12 cells grows in 12 steps, and a square is set to 0 at step 20. The alarm ends at step 32, when
-it has reached every cell. At step 44 the image is back.
+it has reached every cell. At step 44 the image is complete again.
 """
 
 from dataclasses import replace
@@ -24,13 +24,13 @@ from difflogic.model.cell_netlist import CellNetlist
 
 ALL = range(wiring.PATCH)
 SQUARE, PART = 3, 1 << 9
-"""Side of a damaged square, and maximum number of damaged cells in all grids that are simulated together."""
+"""Side of a damaged square in cells, and maximum number of damaged cells in all grids simulated at once."""
 CONTROL = 2
-"""Number of additional channels before those of the clock: the latch and the alarm."""
+"""Number of added channels that precede those of the clock: the latch and the alarm."""
 
 
 def held(netlist: CellNetlist, steps: int) -> CellNetlist:
-    """Return a circuit whose visible channels stay as they are `steps` steps after an initial state of zeros."""
+    """Return a circuit that retains the visible channels reached `steps` steps after an initial state of zeros."""
     cell = Cell.of(netlist).without_unseen_channels()
     channels, (taps, codes) = len(cell.origin), clock(steps)
     latch, alarm, first = channels, channels + 1, channels + CONTROL
@@ -44,7 +44,7 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
 
     is_latched = neighbour(latch, wiring.CENTRE)
     is_calm = both(near(alarm) ^ 1, both(is_latched ^ 1, near(latch)) ^ 1)
-    # The clock of a latched cell is 0, and all other clocks are equal, so that an OR of neighbours copies the time.
+    # The clock of a latched cell is 0 and all other clocks are equal, so that an OR of neighbours copies the time.
     time = [near(first + bit) for bit in range(len(codes[0]))]
     is_last = both(*(bit ^ 1 ^ value for bit, value in zip(time, codes[steps - 1], strict=True)))
     goes_on = both(both(is_latched, is_calm) ^ 1, is_last ^ 1)
@@ -61,7 +61,7 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
 
 
 def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
-    """Return the share of squares whose damage the image survives; None if the undamaged image does not stay."""
+    """Return the share of damaged squares from which the image recovers; None if it changes even without damage."""
     channels = target.shape[-1]
     *_, one, two = states = netlist.rollout(np.zeros((*target.shape[:2], netlist.channels), np.uint8), 2 * steps)
     if not np.array_equal(one, two) or not (states[steps:, ..., :channels] == target).all():
@@ -73,14 +73,14 @@ def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
     for part in np.array_split(places.reshape(-1, SQUARE**2), -(-places.size // PART)):
         damaged = np.repeat(two.reshape(1, -1, netlist.channels), len(part), axis=0)
         damaged[np.arange(len(part))[:, None], part] = 0
-        # The alarm and the growth take `steps` steps each; one step later all other channels are 0.
+        # Alarm and growth take `steps` steps each; one step later all other channels are 0.
         *_, last = netlist.steps(damaged.reshape(-1, *two.shape), 2 * steps + 1)
         hits += int((last == two).all(axis=(1, 2, 3)).sum())
     return hits / (places.size // SQUARE**2)
 
 
 def clock(steps: int) -> tuple[tuple[int, int], list[tuple[int, ...]]]:
-    """Return a shift register that counts from zeros: the two bits whose XNOR is shifted in, and its `steps` states."""
+    """Return a shift register with a cycle of `steps` states: the two bits whose XNOR is shifted in, and the states."""
     for bits in count(2):
         for tap in range(bits - 1):
             states: list[tuple[int, ...]] = [(0,) * bits]

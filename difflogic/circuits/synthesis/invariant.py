@@ -1,9 +1,9 @@
-"""Invariants: clauses of one or two channels that are true in every cell of all states from the initial state on.
+"""Invariants: clauses of one or two channels that are true in every cell of all states after the initial state.
 
 A clause has two literals `2*channel + inverted`, at least one of which is true. Clauses are true in all cells of the
-initial state and outside the grid. SAT proves that if they are true in a neighbourhood, they are true in its cell after
-a step. A cell that does not fire does not change. So clauses are true in all steps, on any grid, whichever cells fire.
-Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
+initial state and outside the grid. SAT proves that if they are true in a neighbourhood, they are true in its centre
+after a step. A cell that does not fire does not change, so clauses are true in all steps, on any grid, for any cells
+that fire. Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
 """
 
 from collections.abc import Iterator
@@ -23,31 +23,31 @@ from difflogic.errors import ToolError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 
 FIRE_RATE = 0.6
-"""Fire rate of rollouts in which cells fire at random."""
+"""Fire rate of the asynchronous rollout that clauses are sampled from."""
 LEAST_STEPS = 32
-"""Minimum number of steps of a rollout; otherwise it has twice as many steps as the task."""
+"""Minimum number of steps of a rollout, which otherwise has twice as many steps as the task."""
 SAMPLES = 4096
 """Maximum number of neighbourhoods that are sampled from the rollouts."""
 MOST_CHANNELS = 256
-"""Maximum number of channels of a circuit: more channels have too many pairs."""
+"""Maximum number of channels of a circuit, since more channels have too many pairs."""
 _SEED = 11
 
 
 @dataclass(frozen=True, eq=False)
 class Invariant:
-    """Clauses as pairs of channel literals, and sampled neighbourhoods, uint64 `[9*C, N]`."""
+    """Proved clauses, each a pair of channel literals, and sampled neighbourhoods, uint64 `[9*C, N]`."""
 
     clauses: tuple[tuple[int, int], ...]
     samples: Words
 
     def on_inputs(self, cells: int = wiring.PATCH) -> list[Clause]:
-        """Return the clauses for each of the `cells` of a neighbourhood, as literals of the inputs of a graph."""
+        """Return the clauses for each cell in a neighbourhood of `cells` cells, as input literals of a graph."""
         return [(in_cell(a, cell, cells), in_cell(b, cell, cells)) for a, b in self.clauses for cell in range(cells)]
 
     def replacements(self) -> dict[int, int]:
-        """Return the replacement of each redundant channel: -2 (constant 0), -1 (constant 1), or an earlier literal."""
-        # Clauses (a or NOT b) and (NOT a or b) mean a = b, (a or b) and (NOT a or NOT b) a = NOT b, and (a or a) a = 1.
-        # Channels 1 and 2 are equal by (2, 5) and (3, 4), and 2 is replaced by 1: {2: 2}.
+        """Return the replacement by redundant channel: -2 (constant 0), -1 (constant 1) or an earlier literal."""
+        # Clauses (a or NOT b), (NOT a or b) mean a = b; (a or b), (NOT a or NOT b) mean a = NOT b; (a or a): a = 1.
+        # By (2, 5) and (3, 4) channels 1 and 2 are equal, and channel 2 is replaced by channel 1: {2: 2}.
         clauses, literals = set(self.clauses), dict[int, int]()
         for channel in sorted({literal >> 1 for clause in self.clauses for literal in clause}):
             plain, inverted = 2 * channel, 2 * channel + 1
@@ -64,14 +64,14 @@ class Invariant:
 
 
 def find(netlist: CellNetlist) -> Invariant:
-    """Return the clauses that rollouts suggest and induction proves. Raises UsageError without an initial state."""
+    """Return clauses that are true in rollouts and proved by induction. Raises UsageError without an initial state."""
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
         raise UsageError(
             f"`from_start` takes circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: leave it out."
         )
     cells, samples = _seen(netlist, start)
-    # The product of the matrix of false literals with itself counts, for each pair, the cells that break the clause.
+    # The matrix product of false literals with themselves counts for each pair the cells that violate the clause.
     false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
     pairs = np.argwhere(np.triu(false.T @ false == 0))
     return Invariant(tuple(_inductive(netlist, pairs[pairs[:, 0] ^ 1 != pairs[:, 1]])), samples)
@@ -88,26 +88,26 @@ def start_of(netlist: CellNetlist) -> Bits:
 
 
 def base(netlist: CellNetlist, start: Bits) -> Bits:
-    """Return the distinct cells of the initial state and of its surroundings, uint8 `[n, C]`."""
+    """Return the distinct cell states in `start` and outside the grid, uint8 `[n, C]`."""
     outside = np.zeros((1, netlist.channels), dtype=np.uint8)
     return np.unique(np.concatenate([start.reshape(-1, netlist.channels), outside]), axis=0)
 
 
 def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
-    """Return whether every clause is true in every cell `[n, C]`."""
-    # Column `2*channel` is the channel and column `2*channel + 1` its opposite, as literals are numbered.
+    """Return whether every clause is true in each of the cell states `cells`, `[n, C]`."""
+    # Columns are numbered like literals: `2*channel` is the channel and `2*channel + 1` its inverse.
     literals = np.stack([cells, 1 - cells], axis=-1).reshape(len(cells), -1)
     pairs = np.array(clauses, dtype=np.int64).reshape(-1, 2)
     return bool((literals[:, pairs[:, 0]] | literals[:, pairs[:, 1]]).all())
 
 
 def in_cell(literal: int, cell: int, cells: int = wiring.PATCH) -> int:
-    """Return the input literal of a channel literal in cell number `cell` of a neighbourhood."""
+    """Return the graph's input literal for a channel literal in cell number `cell` of a neighbourhood."""
     return neighbour(literal >> 1, cell, cells) ^ (literal & 1)
 
 
 def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
-    """Return distinct cells, uint8 `[n, C]`, and neighbourhoods of a synchronous and an asynchronous rollout."""
+    """Return distinct cell states, uint8 `[n, C]`, and sampled neighbourhoods of two rollouts, one asynchronous."""
     rng = np.random.default_rng(_SEED)
     steps = LEAST_STEPS if netlist.scenario is None else max(LEAST_STEPS, 2 * netlist.scenario.steps)
     cells, columns = [base(netlist, start)], []
@@ -122,14 +122,14 @@ def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
 
 
 def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield the largest inductive set of clauses; clauses that a counterexample breaks are dropped."""
+    """Yield the largest inductive subset of clauses, by dropping clauses that a counterexample violates."""
     graph = rebuilt(to_xag(netlist))
     with Solver(graph) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         after = np.array([sign * output for output in outputs for sign in (1, -1)])
         # Each clause has two variables: `assumed` makes it true in all nine cells, `broken` makes it false in the next
         # state. The solver searches for a neighbourhood with all assumed clauses true and one broken. A broken
-        # clause is no longer assumed, which may break others.
+        # clause is no longer assumed, which may break other clauses.
         assumed = []
         broken = []
         for a, b in clauses.tolist():

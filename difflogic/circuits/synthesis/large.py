@@ -1,7 +1,7 @@
 """Window resubstitution in graphs of thousands of gates, part by part, with a limited number of windows.
 
-A part is an interval of a topological order. No path leaves a part and returns, so any graph that computes its outputs
-from the same nodes can replace it. Each round cuts a different order, so that borders move.
+A part is an interval of a topological order. No path leaves a part and returns, so any graph that computes the part's
+outputs from its inputs can replace it. Each round cuts a different order, so that borders move.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +12,9 @@ from difflogic.circuits.synthesis.sweep import random_words, swept_by_proof
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Piece, cut_out, mapped, rebuilt
 
 PART = 500
-"""Number of gates of a part."""
+"""Number of gates per part."""
 ROUNDS = ((8, 24, 300), (10, 40, 200))
-"""Limits of each round: nodes that a window reads, gates of a window, and windows of a part."""
+"""Maxima of each round: inputs per window, gates per window, and windows per part."""
 
 
 def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
@@ -24,11 +24,11 @@ def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
 
     Args:
         graph: The graph.
-        effort: Number of repetitions of ROUNDS.
-        size: Number of gates of a part.
+        effort: Number of times that ROUNDS are repeated.
+        size: Number of gates per part.
 
     Raises:
-        Interrupted: Ctrl-C was pressed. The exception has the graph so far.
+        Interrupted: Ctrl-C was pressed. The exception contains the graph so far.
     """
     from difflogic.cpu.codegen.threads import default_threads
 
@@ -52,7 +52,7 @@ def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
 
 
 def _parts(graph: XAG, number: int, size: int) -> list[Piece]:
-    """Return the parts of a graph in topological order; `number` selects the order and the borders."""
+    """Return the parts of a graph in topological order; the round's `number` determines order and borders."""
     order = _depth_first(graph, number % 2)
     first = size * (number % 4) // 4
     place = {node: (index + size - first) // size for index, node in enumerate(order)}
@@ -67,7 +67,7 @@ def _parts(graph: XAG, number: int, size: int) -> list[Piece]:
 
 
 def _proved(part: XAG, smaller: XAG) -> XAG:
-    """Return the smaller graph of a part if it is proved to be equal, else the part."""
+    """Return `smaller` if it is proved equal to the part, otherwise the part."""
     builder = Builder(part.inputs)
     inputs = range(2, 2 * part.first, 2)
     outputs = builder.embed(part, inputs), builder.embed(smaller, inputs)
@@ -80,7 +80,7 @@ def _proved(part: XAG, smaller: XAG) -> XAG:
 
 
 def _depth_first(graph: XAG, side: int) -> list[int]:
-    """Return the live gates in topological order; `side`, 0 or 1, selects the operand that is followed first."""
+    """Return the live gates in topological order, depth first; `side`, 0 or 1, selects the operand visited first."""
     order, state = [], bytearray(graph.size)
     for output in graph.outputs if side else reversed(graph.outputs):
         stack = [output >> 1]

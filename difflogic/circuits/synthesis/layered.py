@@ -1,4 +1,4 @@
-"""Conversion of a graph to a trainable circuit of layers, each of which reads the previous layer."""
+"""Conversion of a graph to a trainable circuit of layers, in which each layer reads only the previous one."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,19 +10,19 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.straight_line import NOT_A
 
 LOGIT = 10.0
-"""Logit of the function of each gate; its other fifteen logits are 0."""
+"""Logit of each gate's function; the gate's other fifteen logits are 0."""
 
 
 def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
     """Return the trainable automaton of a graph from the 9*C bits of a patch to the C bits of a cell's next state.
 
-    The perception kernel passes all neighbours through. A gate lies in the layer of its level, and nodes that later
-    layers read are passed through. The outputs are the last layer. The graph must only read the neighbourhood.
+    The perception kernel passes all neighbours through. Gates are in the layer of their level, and nodes that later
+    layers read are passed through. The last layer contains the outputs. The graph may only read the neighbourhood.
     """
     channels = len(graph.outputs)
     cells = wiring.NEIGHBOURHOODS[neighbourhood]
     passed = np.resize([cell for cell in cells if cell != wiring.CENTRE], wiring.PATCH - 1)
-    # The update network reads the cell's own bits, then those of perception, by channel.
+    # The update network reads the cell's own bits, then those of perception, channel by channel.
     places = {1 + wiring.PATCH * channel + wiring.CENTRE: channel for channel in range(channels)}
     for place, cell in reversed(list(enumerate(passed.tolist()))):
         places |= {1 + wiring.PATCH * channel + cell: channels + 8 * channel + place for channel in range(channels)}
@@ -50,5 +50,5 @@ def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
 
 
 def _logits(kinds: list[int]) -> npt.NDArray[np.float32]:
-    """Return logits `[gates, 16]`."""
+    """Return the logits, `[gates, 16]`, of gates with the ids `kinds`."""
     return np.float32(LOGIT) * np.eye(GATE_COUNT, dtype=np.float32)[kinds]

@@ -1,7 +1,7 @@
-"""Mapping to three-input look-up tables, which are instructions of AVX-512 (vpternlog) and NVIDIA GPUs (lop3).
+"""Mapping to three-input lookup tables, which are instructions of AVX-512 (vpternlog) and NVIDIA GPUs (lop3).
 
-A table computes any function of three bits. So it replaces all gates between a node and a cut, a set of at most three
-nodes whose values determine that node. All cuts are enumerated. The mapping of least area is searched for by area flow,
+A table computes any function of three bits. It can replace all gates between a node and a cut, a set of at most three
+nodes whose values determine that node. All cuts are enumerated. A mapping of small area is searched for by area flow,
 then by exact area: each node takes the cut that needs the fewest tables that no other node needs. If the truth tables
 of all nodes are small, resubstitution then lets tables read other nodes.
 Source: Mishchenko, Cho, Chatterjee and Brayton, *Combinational and Sequential Mapping with Priority Cuts*, ICCAD 2007.
@@ -20,29 +20,29 @@ from difflogic.model.netlist import Netlist
 
 INPUTS = 3
 _MOST_CUTS = 24
-"""Maximum number of cuts of a node; those of least area flow are retained."""
+"""Maximum number of cuts per node; those of least area flow are retained."""
 _PASSES = 4
 _MOST_INPUTS, _MOST_TABLES, _MOVES = 12, 24, 300
-"""Limits of resubstitution: inputs of the circuit, tables of the circuit, and attempts to change a table."""
+"""Limits of resubstitution: maximum inputs and tables of the circuit, and number of attempts to change a table."""
 
 Cut = tuple[int, ...]
-"""Nodes, in ascending order, whose values determine the value of another node."""
+"""Nodes, in ascending order, whose values together determine the value of another node."""
 
 
 def lut_count(netlist: Netlist) -> int:
-    """Return the number of three-input look-up tables that a circuit needs."""
+    """Return the number of three-input lookup tables for a circuit."""
     return len(mapping(rebuilt(to_xag(netlist))))
 
 
 def mapping(graph: XAG) -> dict[int, Cut]:
-    """Return the nodes that tables compute, each with the nodes that its table reads."""
+    """Return the mapping to tables: each node that a table computes, with the nodes that the table reads."""
     cuts = _cuts(graph)
     best = [node[0] if node else () for node in cuts]
     uses = [0] * graph.size
     roots = {literal >> 1 for literal in graph.outputs}
 
     def count(nodes: Iterable[int], change: int) -> int:
-        """Add `change`, 1 or -1, to the uses of nodes; return the number of tables that become needed or unneeded."""
+        """Add `change`, 1 or -1, to the uses of nodes; return the number of tables newly or no longer needed."""
         tables, waiting = 0, list(nodes)
         while waiting:
             node = waiting.pop()
@@ -70,7 +70,7 @@ def mapping(graph: XAG) -> dict[int, Cut]:
 
 
 def _cuts(graph: XAG) -> list[list[Cut]]:
-    """Return the cuts of each node, those of least area flow first; an input has no cuts."""
+    """Return the cuts of each node by ascending area flow; inputs have no cuts."""
     readers = Counter(literal >> 1 for literal in chain(graph.outputs, *(gate[1:] for gate in graph.gates)))
     flow = [0.0] * graph.size
     cuts: list[list[Cut]] = [[] for _ in range(graph.first)]
@@ -84,7 +84,7 @@ def _cuts(graph: XAG) -> list[list[Cut]]:
 
 
 def _resubstituted(graph: XAG, tables: dict[int, Cut], roots: Iterable[int]) -> dict[int, Cut]:
-    """Change the inputs of random tables, as truth tables allow, such that the fewest are needed; return all tables."""
+    """Repeatedly change a random table's inputs to those that need the fewest tables in total; return all tables."""
     words = graph.evaluate(all_patterns(graph.inputs))
     values = [int.from_bytes(row.tobytes(), "little") for row in words]
     ones = (1 << 8 * words[0].nbytes) - 1
@@ -102,7 +102,7 @@ def _resubstituted(graph: XAG, tables: dict[int, Cut], roots: Iterable[int]) -> 
 
 
 def _needed(tables: Mapping[int, Cut], roots: Iterable[int]) -> set[int]:
-    """Return the tables on which the nodes `roots` depend, those of `roots` included."""
+    """Return the nodes of all tables on which `roots` depend, including those of `roots`."""
     needed: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -114,7 +114,7 @@ def _needed(tables: Mapping[int, Cut], roots: Iterable[int]) -> set[int]:
 
 
 def _decides(values: Sequence[int], cut: Cut, node: int, ones: int) -> bool:
-    """Return whether the value of a node is a function of the values of a cut."""
+    """Return whether a node's value is a function of the cut's values; `ones` is the all-ones truth table."""
     for plain in product((0, ones), repeat=INPUTS):
         both = ones
         for leaf, inversion in zip(cut, plain, strict=True):

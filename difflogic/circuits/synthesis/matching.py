@@ -1,9 +1,9 @@
 """SAT sweeping of the miter of two large circuits: replace gates of the second by equal gates of the first.
 
 Gates are visited in topological order. If both operands of a gate are matched, structural hashing finds the equal gate
-of the first circuit. Otherwise the candidates are gates with the same values on samples. Equality is proved in a cone
-of nearby gates with free variables at its border: gates that are equal for all values at the border are equal. Queries
-need not reach the inputs, so that counters of thousands of bits take seconds.
+of the first circuit. Otherwise gates with equal values on samples are candidates. Equality is proved in a cone of
+nearby gates with free variables at the border: gates that are equal for all values at the border are equal. Queries
+need not reach the inputs, so that counters with thousands of bits take seconds.
 """
 
 from collections import defaultdict
@@ -15,11 +15,11 @@ from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, cut_out, mappe
 from difflogic.core.bits import Words
 
 NEAR = (50, 400, 2000)
-"""Maximum numbers of gates of a cone, which are tried in this order."""
+"""Maximum numbers of gates per cone, tried in this order."""
 CONFLICTS = 200
-"""Maximum number of conflicts of a solver query."""
+"""Maximum number of conflicts per solver query."""
 TRIES = 8
-"""Maximum number of candidates that a gate is compared with."""
+"""Maximum number of candidates to compare a gate with."""
 
 
 def matched(joint: XAG, words: Words) -> XAG:
@@ -28,11 +28,11 @@ def matched(joint: XAG, words: Words) -> XAG:
     Gates of either circuit that are always 0 or always 1 are replaced by constants.
 
     Args:
-        joint: Graph of two circuits; the first half of its outputs are those of the first circuit.
+        joint: Graph of two circuits; the first half of its outputs belongs to the first circuit.
         words: Samples of the inputs, uint64 `[inputs, N]`.
 
     Returns:
-        The miter; outputs that were proved to be equal are the same literal.
+        The miter, in which outputs that were proved equal are the same literal.
     """
     values = joint.evaluate(words)
     first = set(joint.fanin_cone(output >> 1 for output in joint.outputs[: len(joint.outputs) // 2]))
@@ -62,7 +62,7 @@ def matched(joint: XAG, words: Words) -> XAG:
 
 
 def _is_equal_above(graph: XAG, levels: Sequence[int], pair: tuple[int, int], most: int) -> bool:
-    """Return whether two literals are proved equal in a cone of at most `most` gates, for all values at its border."""
+    """Return whether two literals are proved equal by a cone of at most `most` gates, for all values at its border."""
     nodes = {literal >> 1 for literal in pair}
     heap = [(-levels[node], node) for node in nodes]
     cone = list[int]()

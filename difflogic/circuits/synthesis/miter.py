@@ -1,4 +1,4 @@
-"""Miter of two circuits on the same inputs, to decide if they ever differ."""
+"""Miters: two circuits on common inputs as one graph, to decide if they ever differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ class Miter:
 
     joint: XAG
     names: tuple[str, ...]
-    """Names of the inputs."""
+    """Names of the inputs, which are those of either circuit."""
     outputs: tuple[str, ...]
     """Names of the outputs that both circuits have."""
 
     def pairs(self) -> list[tuple[str, int, int]]:
-        """Return the name of each output with its two literals in `joint`."""
+        """Return the name of each common output and its literal in either circuit."""
         count = len(self.outputs)
         literals = self.joint.outputs
         return list(zip(self.outputs, literals[:count], literals[count:], strict=True))
 
 
 def inputs_of(netlist: Netlist, names: Sequence[str]) -> list[int]:
-    """Return the literals of a netlist's inputs in a graph whose inputs have these names."""
+    """Return the literals of a netlist's inputs in a graph whose inputs are named `names`."""
     literals = {name: input_literal(index) for index, name in enumerate(names)}
     return [literals[name] for name in netlist.input_names]
 
 
 def make_miter(one: Netlist, other: Netlist) -> Miter:
-    """Match two circuits by the names of inputs and outputs. Raises CircuitError if visible outputs differ."""
+    """Return the miter of two circuits, matched by names. Raises CircuitError if names of visible outputs differ."""
     if one.shown != other.shown:
         raise CircuitError(
             f"The two circuits show different outputs, {', '.join(one.shown)} and {', '.join(other.shown)}: there is "
@@ -42,7 +42,7 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     common = set(other.output_names)
     outputs = tuple(name for name in one.output_names if name in common)
     names = tuple(dict.fromkeys((*one.input_names, *other.input_names)))
-    # The circuits share a builder, which merges equal gates without a proof. The miter has all inputs of both circuits:
+    # The circuits share a builder, which merges equal gates without a proof. The miter has the inputs of both circuits:
     # a circuit with channels 0, 1, 2 equals one with 0, 2 if they agree for all values of channel 1.
     builder = Builder(len(names))
     literals: list[int] = []

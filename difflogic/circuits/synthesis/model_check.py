@@ -1,4 +1,4 @@
-"""Model checking of claims about every initial state by ABC's `pdr`: a grid and its claim are a circuit with latches.
+"""Model checking of claims about every initial state with ABC's `pdr`, on a circuit with latches for grid and claim.
 
 ABC searches for an inductive invariant and verifies it: a set of states that contains every initial state, that no step
 leaves, and in which the claim is true. A counterexample is an initial state.
@@ -19,13 +19,13 @@ from difflogic.model.grid import Grid
 
 METHOD = f"{tools.ABC} pdr"
 _GRACE = 30.0
-"""Seconds after ABC's time limit at which the ABC process is stopped."""
+"""Number of seconds after ABC's own time limit at which its process is stopped."""
 
 
 def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
-    """Decide if every initial state shows `target` after the number of steps in the grid's claim, and in later steps.
+    """Decide if every initial state leads to `target` after the number of steps in the grid's claim, and remains there.
 
-    A rollout of the circuit confirms each counterexample. Raises ToolError, and CircuitError if the grid has too many
+    A rollout of the circuit confirms each counterexample. Raises ToolError, or CircuitError if the grid has too many
     gates for a file.
     """
     machine = grid.with_cell(lean(grid.cell)).machine()
@@ -50,7 +50,7 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
 
 def _refuted(grid: Grid, target: Bits, start: Bits, wrong_at: int) -> EveryStart:
     # The image may be wrong only after the compared step, at step `wrong_at`. The state `wrong_at - steps` steps after
-    # ABC's initial state is an initial state too, and from that state the image is wrong at the compared step.
+    # ABC's initial state is also an initial state, and its rollout is wrong at the compared step.
     start = grid.cell.after(start, wrong_at - grid.steps)
     if np.array_equal(grid.cell.after(start, grid.steps)[..., : target.shape[-1]], target):
         raise ToolError(f"{tools.ABC} gave a counterexample from which the circuit reaches the target.")

@@ -1,13 +1,13 @@
 """Rule induction: find the simplest local rule that explains all observed transitions.
 
-Samples of one step show only a part of a truth table, mostly a tiny part: nine cells of three bits have 2^27 states. So
-a few *features* are searched for that determine each bit of the next state, for each state of the cell. A feature is
-the number of certain neighbours in certain states, such as the number of all eight that are in state 1. The cost of a
-set of features is its description length (Rissanen 1978): the open bits, and the combinations of feature values. The
+Samples of one step show only part of a truth table, usually a tiny part: nine cells of three bits have 2^27 states. For
+each state of the cell, the search finds a few *features* that determine each bit of the next state. A feature is the
+number of certain neighbours in certain states, such as the number of all eight that are in state 1. The cost of a set
+of features is its description length (Rissanen 1978): undetermined bits, and combinations of feature values. The
 search changes one feature, cell or state at a time while the cost falls.
 
 Example: for state 2 of a cyclic automaton of five states, the feature `cells at the four sides in state 3` has five
-combinations and leaves nothing open: a table of five entries explains all 13,000 samples.
+combinations and leaves no bit undetermined: a table of five entries explains all 13,000 samples.
 """
 
 import itertools
@@ -25,25 +25,25 @@ from difflogic.core import wiring
 from difflogic.core.neighbourhoods import surroundings
 
 MOST_CHANNELS = 6
-"""Maximum number of bits of a cell: nine cells are then an integer of 54 bits."""
+"""Maximum number of channels, since nine cells must fit in an integer: six channels take 54 bits."""
 MOST_PATCHES = 1 << 17
-"""Maximum number of distinct patches that are used, which takes seconds."""
+"""Maximum number of distinct patches to explain, which takes seconds."""
 MOST_CODES = 1 << 12
-"""Maximum number of combinations of feature values of a simple rule."""
+"""Maximum number of combinations of feature values for a rule to count as simple."""
 CODE, FEATURE, IRREGULAR = 8.0, 8.0, 16.0
-"""Costs in bits of a combination, of a feature, and of irregular cells, which are not all, sides, diagonals or one."""
+"""Cost in bits per combination, per feature, and per feature with irregular cells: not all, sides, diagonals or one."""
 STRICTER, STRICTEST = 4.0, 4.0**6
-"""Factor by which the weight of open bits grows until no bit is open, and maximum weight."""
+"""Factor by which the weight of undetermined bits grows until there are none, and maximum weight."""
 NEARLY_ALL = 0.9
-"""Share of all neighbourhoods that samples must show for a rule that may be longer than the samples."""
+"""Minimum share of all neighbourhoods in the samples for a rule that may be longer than the samples."""
 SIDES, DIAGONALS = (1, 3, 5, 7), (0, 2, 6, 8)
-"""Places of the side and diagonal neighbours in a 3x3 patch."""
+"""Positions of the side neighbours and of the diagonal neighbours in a 3x3 patch."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 class Feature(NamedTuple):
-    """Feature: the number of `cells` in one of `states`; cells are numbered within the neighbourhood."""
+    """Number of `cells` that are in one of `states`; cells are numbered within the neighbourhood."""
 
     cells: frozenset[int]
     states: frozenset[int]
@@ -55,7 +55,7 @@ Features = tuple[Feature, ...]
 def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None:
     """Return a graph from the 9*C bits of a patch to the cell's next C bits that is correct on all samples.
 
-    Return None if samples show no single steps, contradict each other, or have too many bits, or no simple rule exists.
+    Return None if samples contain no single steps, contradict each other, have too many bits or fit no simple rule.
     """
     pairs, cells = samples.single_steps(), wiring.NEIGHBOURHOODS[neighbourhood]
     channels = samples.x.shape[-1]
@@ -87,12 +87,12 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
             halves = zip(by_state[::2], by_state[1::2], strict=True)
             by_state = [_either(builder, mine, zero, one) for zero, one in halves]
         outputs.append(by_state[0] or 0)
-    # A rule that is longer than the samples memorises them, which is right only if they show nearly all neighbourhoods.
+    # A rule longer than the samples memorises them, which is fine only if they show nearly all neighbourhoods.
     return builder.finish(outputs) if saved >= 0 or shown >= NEARLY_ALL else None
 
 
 class _View:
-    """Neighbourhoods `[N, cells]` of the cells in one state, and one bit of each cell's next state."""
+    """Samples of cells in one state: neighbourhoods `[N, cells]`, and one bit of each cell's next state."""
 
     def __init__(self, seen: Numbers, after: Numbers, cells: Sequence[int], channels: int) -> None:
         self._seen, self._after, self._known = np.ascontiguousarray(seen.T), after, dict[Feature, Numbers]()
@@ -109,7 +109,7 @@ class _View:
         self._first = [Feature(group, states) for group in self._groups if group for states in kinds]
 
     def explained(self) -> Features | None:
-        """Return the cheapest features found that leave no bit open, or None."""
+        """Return the cheapest features found that determine the bit in all samples, or None."""
         features: Features = ()
         strictness = 1.0
         while strictness <= STRICTEST:
@@ -127,14 +127,14 @@ class _View:
         while True:
             price, changed = cheapest(self._changed(features))
             if price >= best and self.open_bits(features)[0]:
-                # Pairs are tried too, since a single input of a parity gives no information.
+                # Try pairs too, since a single input of a parity gives no information.
                 price, changed = cheapest(features + pair for pair in itertools.combinations(self._bits, 2))
             if price >= best:
                 return features
             best, features = price, changed
 
     def _changed(self, features: Features) -> Iterator[Features]:
-        """Yield all sets of features that differ from `features` by one feature, cell or state."""
+        """Yield all lists of features that differ from `features` by one feature, cell or state."""
         yield from ((*features, feature) for feature in self._first if feature not in features)
         for place, (cells, states) in enumerate(features):
             others = features[:place] + features[place + 1 :]
@@ -143,28 +143,28 @@ class _View:
             yield from ((*others, Feature(cells ^ {cell}, states)) for cell in self._neighbours if cells != {cell})
 
     def cost(self, features: Features, strictness: float) -> float:
-        """Return the description length of the features, with open bits weighted by `strictness`."""
+        """Return the description length of the features, with undetermined bits weighted by `strictness`."""
         bits, codes = self.open_bits(features)
         irregular = sum(feature.cells not in self._groups for feature in features)
         return strictness * bits + CODE * codes + FEATURE * len(features) + IRREGULAR * irregular
 
     def open_bits(self, features: Features) -> tuple[float, int]:
-        """Return the entropy in bits that the features leave open, and the number of combinations that occur."""
+        """Return the conditional entropy in bits given the features, and the number of combinations that occur."""
         size = math.prod(len(feature.cells) + 1 for feature in features)
         if size > MOST_CODES:
             return math.inf, 0
         counts = np.bincount(2 * self._codes(features) + self._after, minlength=2 * size).reshape(size, 2)
         counts = counts[counts.any(axis=1)]
-        # A combination seen n times, k times with a 1, has n H(k / n) bits.
+        # A combination seen n times, k times with a 1, contributes n H(k / n) bits.
         shares = counts / counts.sum(axis=1, keepdims=True)
         return float(-(counts * np.log2(shares, where=counts > 0, out=np.zeros_like(shares))).sum()), len(counts)
 
     def table(self, features: Features) -> npt.NDArray[np.int8]:
-        """Return the bit of each combination `[cells + 1, ...]`; an unseen one has the bit of the nearest seen one."""
+        """Return the bit of each combination, `[cells + 1, ...]`; unseen ones have the bit of the nearest seen one."""
         shape = [len(feature.cells) + 1 for feature in features]
         flat = np.full(math.prod(shape), -1, dtype=np.int8)
         flat[self._codes(features)] = self._after
-        # The distance from 0 to 1 is larger than from 4 to 5, since rules distinguish none, some and many.
+        # The distance from 0 to 1 is larger than from 4 to 5, since rules distinguish none, few and many.
         where = np.log1p(np.indices(shape).reshape(len(shape), flat.size).T)
         seen = np.flatnonzero(flat >= 0)
         for code in np.flatnonzero(flat < 0):
@@ -185,7 +185,7 @@ class _View:
 
 
 def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], inputs: Sequence[Sequence[int]]) -> int:
-    """Return the literal of a table of features; `inputs[cell]` are the literals of a cell's bits."""
+    """Build a table of features, and return its literal; `inputs[cell]` are the literals of a cell's bits."""
     bits, weights = list[int](), list[int]()
     for feature in features:
         states = tuple(int(state in feature.states) for state in range(1 << len(inputs[0])))
@@ -199,7 +199,7 @@ def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], in
 
 
 def _either(builder: Builder, bit: int, zero: int | None, one: int | None) -> int | None:
-    """Return the literal of `one` if `bit` is 1, else of `zero`; None, for an unseen state, is a don't-care."""
+    """Build `one` if `bit` is 1, else `zero`, and return its literal; None is a don't care, for an unseen state."""
     if zero is None or one is None:
         return one if zero is None else zero
     return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))

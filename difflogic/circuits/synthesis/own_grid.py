@@ -1,8 +1,8 @@
 """Simplification for a single initial state on a grid of one size, valid in all steps.
 
-If all cells fire, the initial state has one rollout. Its states repeat after some step, and the circuit only has to be
-correct until then. Example: a letter of 64 channels on 16x16 cells does not change after step 33, so at most 8,704 of
-2^576 neighbourhoods occur. The proof simulates both circuits until *both* states repeat at the same time.
+If all cells fire, the initial state has one rollout. Its states repeat after some step, and the circuit must be correct
+only until then. Example: a letter with 64 channels on 16x16 cells does not change after step 33, so at most 8,704 of
+2^576 neighbourhoods occur. The proof simulates both circuits until the *pair* of their states repeats.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from difflogic.errors import LimitError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_UPDATES = 1_000_000
-"""Maximum number of cells times steps until a state repeats: neighbourhoods of 100 channels then take a gigabyte."""
+"""Maximum number of cells times steps until a state repeats; with 100 channels, neighbourhoods take a gigabyte."""
 
 
 def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
-    """Return the netlist with its initial state on a grid of `size`, `(height, width)`.
+    """Return the netlist with a scenario of grid size `size`, `(height, width)`.
 
-    Raises UsageError if the initial state or the firing of cells is random, LimitError if no state repeats in time.
+    Raises UsageError if the initial state or the firing of cells is random, or LimitError if no state repeats in time.
     """
     height, width = size
     if not height or not width:
@@ -43,13 +43,13 @@ def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
         )
     if scenario is not None:
         netlist = replace(netlist, scenario=replace(scenario, height=height, width=width))
-    # Unseen channels are removed, since a channel that counts for ever never repeats.
+    # Unseen channels are removed, since a channel that keeps counting might never repeat.
     _repetition(structural(netlist))
     return netlist
 
 
 def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
-    """Return the simplified netlist with a proof for every step on the grid that `of_size` sets."""
+    """Return the netlist simplified for its initial state and grid size, with a proof for every step."""
     steps = _repetition(netlist)
     rollouts = Rollouts(netlist, invariant.start_of(netlist)[None], None, steps, tuple(range(steps + 1)))
     search = Search(Cell.of(netlist), on_pass)
@@ -58,7 +58,7 @@ def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[Ce
 
 
 def proved(one: CellNetlist, other: CellNetlist) -> Equivalence:
-    """Compare the visible channels step by step until both states repeat; undecided if that takes too many steps."""
+    """Compare visible channels step by step until the pair of states repeats; undecided after too many steps."""
     judge, step, height, width = "difflogic", 0, 0, 0
     try:
         for step, (a, b) in enumerate(_states(one, other)):
@@ -72,21 +72,21 @@ def proved(one: CellNetlist, other: CellNetlist) -> Equivalence:
 
 
 def _repetition(netlist: CellNetlist) -> int:
-    """Return the first step whose state has occurred before. Raises LimitError."""
+    """Return the first step whose state has occurred before. Raises LimitError if there is none in time."""
     return sum(1 for _ in _states(netlist))
 
 
 def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
-    """Yield the states `[1, H, W, C]` of circuits until all states repeat at the same time.
+    """Yield the states `[1, H, W, C]` of all circuits, step by step, until they repeat together.
 
-    Periods 2 and 3 repeat together after 6 steps. Raises LimitError if no state repeats within MOST_UPDATES.
+    Periods 2 and 3 repeat together after 6 steps. Raises LimitError if this exceeds MOST_UPDATES.
     """
     starts = [invariant.start_of(netlist)[None] for netlist in netlists]
     height, width = starts[0].shape[1:3]
     steps, digests = max(1, MOST_UPDATES // (height * width)), set()
     rollouts = [chain([start], netlist.steps(start, steps)) for netlist, start in zip(netlists, starts, strict=True)]
     for states in zip(*rollouts, strict=True):
-        # Digests of 256 bits are stored, since the states would fill the memory.
+        # Only 256-bit digests are stored, since the states would fill the memory.
         digest = hashlib.blake2b(b"".join(state.tobytes() for state in states), digest_size=32).digest()
         if digest in digests:
             return

@@ -1,4 +1,4 @@
-"""Pipeline of `difflogic simplify`: general simplification, then, if requested, for the initial state and the task."""
+"""Pipeline of `difflogic simplify`: simplification for all inputs, then, if requested, for initial state and task."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from difflogic.system.brief import brief
 
 @dataclass(frozen=True, eq=False)
 class PipelineResult:
-    """Results of all kinds of simplification; None for a kind that did not run."""
+    """Results of each kind of simplification; None for a kind that did not run."""
 
     simplified: Simplified[CellNetlist]
     reachable: Simplified[CellNetlist] | None
@@ -24,22 +24,22 @@ class PipelineResult:
 
     @property
     def netlist(self) -> CellNetlist:
-        """Netlist of the last simplification that ran."""
+        """Netlist after the last simplification that ran."""
         return (self.pruned or self.reachable or self.simplified).netlist
 
     @property
     def steps(self) -> list[PassReport]:
-        """Reports of all passes."""
+        """Reports of all passes, in order."""
         return [step for part in (self.simplified, self.reachable, self.pruned) if part for step in part.steps]
 
     @property
     def stopped(self) -> bool:
-        """True if Ctrl-C ended the search or a proof."""
+        """True if Ctrl-C ended a search or a proof."""
         return any(step.stopped for step in self.steps)
 
     @property
     def proved(self) -> bool:
-        """True if all proofs succeeded."""
+        """True if all proofs succeeded; pruning to a task has none."""
         return all(part.verdict.equal for part in (self.simplified, self.reachable) if part)
 
 
@@ -51,20 +51,20 @@ def simplify(
     size: tuple[int, int] | None = None,
     effort: int = 1,
 ) -> PipelineResult:
-    """Simplify a netlist without changing its visible channels: see `difflogic.actions.simplify`.
+    """Simplify a netlist without changing its visible channels, as described in `difflogic.actions.simplify`.
 
     Args:
         netlist: The netlist to simplify.
-        to_start: Preserve the behaviour only in states that follow from the initial state of `netlist`.
-        task: Preserve the behaviour only in the rollouts of this configuration.
+        to_start: True to preserve behaviour only in states that follow from the initial state of `netlist`.
+        task: Configuration; if given, behaviour is preserved only in the rollouts of its task.
         on_pass: Callback after each pass.
-        size: `(height, width)` of the only grid on which the circuit must stay the same.
-        effort: Factor of the number of attempts without a gain after which a search ends.
+        size: `(height, width)` of the only grid on which the behaviour must be preserved; None for all grids.
+        effort: Factor for the number of attempts without a gain after which a search ends.
 
     Raises:
-        UsageError: The initial state is not known, cells fire at random on a grid of `size`, or `size` is given without
-            `to_start` or with `task`.
-        LimitError: No state repeats on a grid of `size` within a million updates of cells.
+        UsageError: The initial state is unknown, cells fire at random although `size` is given, or `size` is given
+            without `to_start` or with `task`.
+        LimitError: No state repeats on a grid of `size` within a million cell updates.
     """
     if to_start:
         invariant.start_of(netlist)
@@ -73,8 +73,8 @@ def simplify(
             raise UsageError("`size` needs `from_start`, and does not go with `task`, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
     first = simplified(netlist, on_pass, effort)
-    # Simplification for all inputs comes first. Each later kind begins with the result of the previous kind, which is
-    # proved equal for all inputs that still count. So later proofs compare smaller circuits.
+    # Simplification for all inputs is first. Each later kind begins with the result of the previous kind, which is
+    # proved equal for all inputs that still count, so that later proofs compare smaller circuits.
     on_its_states = on_reachable_states if size is None else own_grid.on_own_grid
     reachable = on_its_states(first.netlist, on_pass) if to_start and not first.stopped else None
     last = reachable or first

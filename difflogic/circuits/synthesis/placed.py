@@ -1,8 +1,8 @@
-"""Lookup circuit of an image: each cell computes its row and column, and looks up its colour.
+"""Lookup circuits of images: each cell computes its row and column, and looks up its colour.
 
-Each row and column has a number: a state of a shift register with feedback, zeros until it is known. A cell to the
-right of a known one shifts that cell's number once, a cell to the left shifts it back. So numbers spread by one cell a
-step, from the cell whose bits are 1 in the initial state, or from the border, which counts as such a cell.
+Each row and column has a number: a state of a shift register with feedback, or zeros while unknown. A cell to the right
+of a known one shifts that cell's number once, and a cell to the left shifts it back. Thus numbers spread by one cell
+per step, from the cell whose bits are 1 in the initial state, or from the border, which counts as such a cell.
 
 Example: if a shift turns `abc` into `(b XOR c) a b`, the columns to the right of 111 are 011, 001 and 100, and those to
 the left are 110, 101 and 010.
@@ -27,27 +27,27 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
 MOST_CELLS = 1 << 12
-"""Maximum number of cells of an image; the circuit of a larger image is slow, and has too many gates for training."""
+"""Maximum number of cells of an image; the circuit of a larger image is slow and has too many gates for training."""
 MORE_BITS = 2
-"""Maximum number of additional bits of a register, which are tried if no feedback works with fewer bits."""
+"""Maximum number of extra bits of a register, which are tried if no feedback works with fewer bits."""
 COLUMNS, ROWS = ((0, 3, 6), (1, 7), (2, 5, 8)), ((0, 1, 2), (3, 5), (6, 7, 8))
-"""Cells of a patch before, in and after the column or row of its centre."""
+"""Patch positions before, in and after the centre's column, and the same for its row; the centre is excluded."""
 INSIDE = 0
-"""Channel that is 1 inside the grid and 0 outside, from the first step on."""
+"""Channel of a bordered register that is 1 inside the grid and 0 outside, from the first step on."""
 
 Cells = tuple[tuple[int, ...], ...]
 Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
-"""Bits of a register that are fed back, and the number of each cell, `[H, W]`."""
+"""Bits of a register that are fed back, and the register's state in each cell, `[H, W]`."""
 
 
 def placed(config: Config) -> XAG | None:
-    """Return a graph from the 9*C bits of a patch to the cell's next C bits; None if `registers` finds none."""
+    """Return the lookup circuit of a task's image, from the 9*C bits of a patch to C bits; None if impossible."""
     task, bordered, both = config.task, config.task.start == "zeros", registers(config)
     if both is None:
         return None
     (row_taps, rows), (column_taps, columns) = both
     height, width, target = row_taps[-1] + 1, column_taps[-1] + 1, job.fixed_target(task)
-    # Numbers that no cell has are don't-cares; a cell without a number stays dark.
+    # Numbers that no cell has are don't cares; a cell without a number remains dark.
     table = np.full((1 << height, 1 << width, target.shape[-1]), None, dtype=object)
     table[0], table[:, 0] = 0, 0
     table[rows, columns] = target
@@ -67,9 +67,9 @@ def placed(config: Config) -> XAG | None:
 
 @lru_cache(maxsize=16)
 def registers(config: Config) -> tuple[Register, Register] | None:
-    """Return registers that number each cell's row and column before the last step; None if no register can.
+    """Return registers that number each cell's row and column before the last step; None if impossible.
 
-    They require an initial state of one cell, or zeros within a border, all eight neighbours, and at most MOST_CELLS.
+    They require a seed cell or zeros within a border as initial state, Moore neighbourhoods, and at most MOST_CELLS.
     """
     task, bordered = config.task, config.task.start == "zeros"
     if config.model.neighbourhood != "moore" or (config.model.periodic if bordered else task.start != "seed"):
@@ -81,7 +81,7 @@ def registers(config: Config) -> tuple[Register, Register] | None:
 
 
 def _register(config: Config, axis: int) -> Register | None:
-    """Return a register that numbers rows or columns; None if no register can."""
+    """Return a register that numbers rows (`axis` 0) or columns (1); None if there is none."""
     task, bordered = config.task, int(config.task.start == "zeros")
     side, cells = ((task.height, ROWS), (task.width, COLUMNS))[axis]
     for bits in range(side.bit_length(), side.bit_length() + MORE_BITS + 1):
@@ -93,7 +93,7 @@ def _register(config: Config, axis: int) -> Register | None:
             taps, builder = (*others, bits - 1), Builder(wiring.PATCH * channels)
             next_bits = _numbers(builder, bordered, taps, cells, INSIDE if bordered else None)
             netlist = to_netlist(builder.finish([*[TRUE] * bordered, *next_bits]), like)
-            # A cell shows the colour of the number that it had one step before.
+            # A cell shows the colour for the number that it had one step before.
             end = netlist.rollout(invariant.start_of(netlist)[None], min(task.judged_steps) - 1)[-1, 0, ..., bordered:]
             numbers: npt.NDArray[np.int64] = end @ (1 << np.arange(bits))
             if not numbers.all():  # numbers spread by one cell per step for any taps
@@ -106,7 +106,7 @@ def _register(config: Config, axis: int) -> Register | None:
 
 
 def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, inside: int | None) -> list[int]:
-    """Return the literals of a register's next bits, in channels from `first` on.
+    """Build the next state of a register in channels from `first` on, and return the literals of its bits.
 
     `taps` are the bits that are fed back. With a border, `inside` is the channel that is 0 outside the grid.
     """
@@ -126,7 +126,7 @@ def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, in
         told(cells[1]),
         told(cells[2], edges[1]),
     )
-    # Unknown registers are zeros, even if shifted, and known ones agree, so that an OR combines them.
+    # Unknown registers are zeros, even if shifted, and known ones agree, so an OR combines them.
     shifted = [reduce(builder.xor, (behind[tap] for tap in taps)), *behind[:-1]]
     back = [*ahead[1:], reduce(builder.xor, (ahead[tap + 1] for tap in taps[:-1]), ahead[0])]
     unknown = reduce(builder.or_, own) ^ 1

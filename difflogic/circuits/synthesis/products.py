@@ -1,8 +1,8 @@
-"""Refactoring of ANDs and ORs as sums of products, which share common prefixes.
+"""Refactoring of ANDs and ORs into sums of products, which share common prefixes.
 
 Example: each level of a multiplexer tree decides by one address bit. As a sum of products, `s t a OR s NOT t b ...`, a
-tree of four words takes seven gates instead of nine, and all such trees share four products of `s` and `t`.
-Resubstitution of single gates seldom finds that form, since it makes the first tree larger.
+tree for four words takes seven gates instead of nine, and all such trees share four products of `s` and `t`.
+Resubstitution of single gates seldom finds this form, since it makes the first tree larger.
 """
 
 from collections import Counter
@@ -13,14 +13,14 @@ from difflogic.circuits.synthesis.truth_tables import input_tables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped, rebuilt
 
 MOST_READ = range(3, 9)
-"""Maximum numbers of nodes that a sum reads, all tried: 3 suit a multiplexer of two words, 6 that of four words."""
+"""Maximum numbers of nodes that a sum reads, all tried: 3 suits a multiplexer of two words, 6 one of four words."""
 
 Sum = list[frozenset[int]]
 """Products of a sum, each a set of literals."""
 
 
 def with_shared_products(graph: XAG) -> XAG:
-    """Return an equivalent graph whose ANDs are sums of products that share gates, if that saves gates."""
+    """Return an equivalent graph with ANDs refactored into sums of products, if that saves gates."""
     graph = rebuilt(graph)
     return min([graph, *(_refactored(graph, most) for most in MOST_READ)], key=lambda other: len(other.gates))
 
@@ -31,7 +31,7 @@ def _refactored(graph: XAG, most: int) -> XAG:
     builder, literals = Builder(graph.inputs), graph.on_same_inputs()
 
     def build(product: frozenset[int]) -> int:
-        # The most used literals come first, since products with a common prefix share the gates of the prefix.
+        # The most used literals are first, since products with a common prefix share the gates of the prefix.
         return reduce(builder.and_, (mapped(x, literals) for x in sorted(product, key=lambda x: (-uses[x], x))))
 
     for node, gate in zip(graph.nodes, graph.gates, strict=True):
@@ -44,7 +44,7 @@ def _refactored(graph: XAG, most: int) -> XAG:
 
 
 def _sums(graph: XAG, most: int) -> dict[int, tuple[Sum, bool]]:
-    """Return sums that cover all ANDs of the graph, by root node, each with True if it is inverted."""
+    """Return sums of products that cover all ANDs of the graph by root node, each with True if it is inverted."""
     readers = Counter(literal >> 1 for _, a, b in graph.gates for literal in (a, b))
     roots = {node for node in graph.nodes if readers[node] != 1} | {output >> 1 for output in graph.outputs}
     sums = {}
@@ -59,10 +59,10 @@ def _sums(graph: XAG, most: int) -> dict[int, tuple[Sum, bool]]:
 
 
 def _and_cone(graph: XAG, root: int, roots: set[int], most: int) -> tuple[list[int], set[int]]:
-    """Return a cone of ANDs below a root in topological order, and the at most `most` leaves of the cone."""
+    """Return the nodes of a cone of ANDs below a root, in topological order, and its at most `most` leaves."""
     cone, fitting, leaves = [], {root: _operands(graph, root)}, {root}
     while fitting:
-        # Nodes of the highest level come first, so that multiplexer trees on one address are cut at the same bits.
+        # Nodes of the highest level are first, so that multiplexer trees on one address are cut at the same bits.
         node = max(fitting, key=lambda leaf: (graph.levels[leaf], leaf))
         cone.append(node)
         leaves = leaves - {node} | fitting[node]
@@ -78,7 +78,7 @@ def _operands(graph: XAG, node: int) -> set[int]:
 
 
 def _sum(graph: XAG, cone: list[int]) -> tuple[Sum, bool]:
-    """Return the shorter sum of products, of a cone's root or of its inverse, and True if of the inverse."""
+    """Return a sum of products for a cone's root, or for its inverse if that is shorter, and True if inverted."""
     sums: dict[int, Sum] = {}
 
     def expanded(literal: int) -> Sum:
@@ -93,7 +93,7 @@ def _sum(graph: XAG, cone: list[int]) -> tuple[Sum, bool]:
 
 
 def _irredundant(products: Sum) -> Sum:
-    """Return the products without those that the others cover."""
+    """Return the products of a sum without those that the remaining ones cover."""
     leaves = sorted({literal >> 1 for product in products for literal in product})
     ones, tables = (1 << (1 << len(leaves))) - 1, dict[int, int]()
     for leaf, table in zip(leaves, input_tables(len(leaves)), strict=True):

@@ -1,6 +1,6 @@
 """Combinational equivalence checking of two circuits by independent checkers.
 
-Outputs are compared as functions of the inputs. For a cell, these are its next state and its neighbourhood. If one
+Outputs are compared as functions of inputs: for a cell, its next state as a function of its neighbourhood. If one
 circuit lacks outputs and inputs of the other, the common outputs are compared for all values of all inputs of both.
 Two automata with equal cells and equal boundaries are equal in every step.
 """
@@ -29,42 +29,42 @@ from difflogic.reference.engine import ReferenceEngine
 _SAMPLES, _SEED = 4096, 3
 
 EASY, CONFLICTS = 10_000, 1_000_000
-"""Maximum numbers of conflicts of a query before and after SAT sweeping; the second number takes minutes."""
+"""Maximum number of conflicts per query before SAT sweeping, and after it, which may take minutes."""
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Inputs on which two circuits differ."""
+    """Input values on which two circuits differ."""
 
     ones: tuple[str, ...]
-    """Inputs that are 1; all others are 0."""
+    """Names of the inputs that are 1; all other inputs are 0."""
     outputs: tuple[tuple[str, int, int], ...]
     """Name of each output that differs, with its value in each circuit."""
 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Result of one checker: `equal` is None if the checker did not decide."""
+    """Result of the checker `judge`; `equal` is None if it did not decide, and `how` is its method or message."""
 
     judge: str
     equal: bool | None
     how: str
     counterexample: Counterexample | None = None
     proves: bool = True
-    """False if the checker compared only samples."""
+    """False if the checker compared only samples, which is no proof."""
 
 
 def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Return the results of the checkers `judges`, by default all, for the equivalence of two netlists.
+    """Return the result of each checker in `judges`, by default all, on the equivalence of two netlists.
 
-    If they differ, difflogic's result has a counterexample. Raises CircuitError if inputs or visible outputs differ.
+    If they differ, difflogic's result has a counterexample. Raises CircuitError if names of visible outputs differ.
     """
     miter = make_miter(one, other)
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
 
 
 def together(verdicts: Sequence[Equivalence]) -> bool | None:
-    """Return False if any checker found a difference, True if none did and one proved equality, else None."""
+    """Return False if any checker found a difference, otherwise True if one proved equality, otherwise None."""
     # A counterexample outweighs every proof, since it can be verified.
     if any(verdict.equal is False for verdict in verdicts):
         return False
@@ -72,11 +72,11 @@ def together(verdicts: Sequence[Equivalence]) -> bool | None:
 
 
 def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
-    """Compare the trained network, run hard by the NumPy reference implementation, with its extracted gates.
+    """Compare the trained network, run in hard mode by the NumPy reference, with the gates extracted from it.
 
-    Cells in the centre of 3x3 grids are compared: their neighbourhood is the grid, with either boundary.
+    Only the centre of 3x3 grids is compared, since its neighbourhood is the grid with either boundary.
     """
-    # One channel has 512 neighbourhoods. Two have 2^18, too many for the reference, so that samples are compared.
+    # One channel has 512 neighbourhoods. Two have 2^18, too many for the reference, so samples are compared.
     exhaustive = circuit.channels == 1
     if exhaustive:
         grids = np.arange(1 << wiring.PATCH)[:, None] >> np.arange(wiring.PATCH) & 1
@@ -92,11 +92,11 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
 
 
 def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
-    """Compare circuits by all values of at most `truth_tables.MOST_EXHAUSTIVE` inputs, else by SAT."""
+    """Compare each output for all values of at most `truth_tables.MOST_EXHAUSTIVE` inputs, otherwise by SAT."""
     is_large = len(miter.joint.gates) > LARGE
     if not is_large and (verdict := _decided(miter, one, other, EASY, "by structure")).equal is not None:
         return verdict
-    # After SAT sweeping of the miter, queries of the outputs are easy: counters take a second instead of hours.
+    # After SAT sweeping of the miter, queries about outputs are easy: counters take a second instead of hours.
     if all(a == b for _, a, b in miter.pairs()):
         return _decided(miter, one, other, EASY, "by structure")
     joint = matched(miter.joint, biased_words(miter.joint.inputs)) if is_large else swept(miter.joint)
@@ -104,7 +104,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
-    """Decide each output by its cheapest method; `merged` names the method by which equal outputs became one node."""
+    """Decide each output by the cheapest method; `merged` names the method that already made outputs one literal."""
     ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
     with Solver(miter.joint, conflicts) as solver:
@@ -129,7 +129,7 @@ def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged:
 
 
 def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
-    """Return the counterexample for the values `inputs` of `miter.names`; None if the circuits agree on them."""
+    """Return the counterexample with the values `inputs` of `miter.names`; None if the circuits agree on these."""
     values = dict(zip(miter.names, inputs, strict=True))
     # The netlists are evaluated, not their graphs, so that the conversion is verified too.
     results = []
@@ -143,7 +143,7 @@ def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int])
 
 
 def _external(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
-    """Return a checker that runs an external program on both netlists and searches its output for `yes` and `no`."""
+    """Return a checker that runs `tool` on both netlists; its output contains `yes` if equal, `no` if different."""
 
     def judge(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
         pair = {"one": one, "other": other}
@@ -163,7 +163,7 @@ def _external(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
 
 Judge = Callable[[Miter, Netlist, Netlist], Equivalence]
 
-# yosys builds its own miter, and proves by its own SAT solver that the output for a difference is never 1.
+# yosys builds its own miter, and proves with its own SAT solver that the output for a difference is never 1.
 _MITER = "read_blif one.blif; read_blif other.blif; miter -equiv -flatten one other miter; "
 JUDGES: dict[str, Judge] = {
     "difflogic": own,

@@ -1,12 +1,12 @@
-"""Pruning of a trained circuit: replace active gates by wires if no channel that visible ones depend on changes.
+"""Pruning of a trained circuit: replace active gates by wires if visible channels do not change.
 
-Training leaves many active gates that nothing depends on, or that equal one of their inputs. Layers retain their size,
-so such a gate becomes a pass-through of A or B. From the outputs backward, each active gate is tried as a wire on
-samples. SAT then proves that these channels, called seen, do not change. Counterexamples and similar inputs join the
-samples, and the wires are tried again, many together.
+Many active gates of a trained circuit affect no output or equal one of their inputs. They become pass-throughs of A or
+B. From the outputs backward, each active gate is tried as a wire on samples. SAT then proves that the visible channels,
+and all channels that affect them (*seen* channels), do not change. Counterexamples and similar inputs join the samples,
+and the wires are tried again, many at once.
 
-Example: the output `g2 = g1 AND x` with `g1 = x OR y` is x, so g2 becomes its input B. Then nothing reads g1, which
-becomes A: no active gate is left of two.
+Example: the output `g2 = g1 AND x` with `g1 = x OR y` equals x, so g2 becomes its input B. Then nothing reads g1, which
+becomes A: neither gate is active any more.
 """
 
 from bisect import bisect_right
@@ -27,17 +27,17 @@ from difflogic.model.layout import Layout, flat_layout
 from difflogic.model.statistics import WIRE_GATES
 
 SHARES = (0.5, 0.25, 0.75, 0.1, 0.9)
-"""Shares of ones in the samples: with only fair bits, a gate that depends on many inputs hardly ever changes."""
+"""Shares of ones in the samples: with only unbiased bits, a gate that depends on many inputs hardly ever changes."""
 SAMPLES = 512
 """Number of samples for each of SHARES."""
 NEAR = 128
-"""Number of samples similar to each counterexample, itself included."""
+"""Number of samples per counterexample: itself and similar ones."""
 FLIPPED = 0.05
-"""Share of inputs that are inverted in samples similar to a counterexample."""
+"""Share of inputs that are inverted in a sample similar to a counterexample."""
 ROUNDS = 64
-"""Maximum number of rounds; if these do not suffice, the circuit stays unchanged."""
+"""Maximum number of rounds; if they do not suffice, the circuit remains unchanged."""
 CONFLICTS = 20_000
-"""Maximum number of conflicts of a query, some seconds; if these do not suffice, the circuit stays unchanged."""
+"""Maximum number of conflicts per query, a few seconds; if they do not suffice, the circuit remains unchanged."""
 
 _SEED = 5
 
@@ -45,9 +45,9 @@ Indices = npt.NDArray[np.int64]
 
 
 def pruned(circuit: Circuit, visible: int) -> Circuit:
-    """Return an automaton with at most as many active gates, whose first `visible` channels are equal in all rollouts.
+    """Return an automaton with at most as many active gates, and equal first `visible` channels in all rollouts.
 
-    All channels on which the visible ones depend stay equal too. A gate that becomes a wire swaps two of its logits.
+    All channels that affect the visible ones are equal too. A gate that becomes a wire swaps two of its logits.
     """
     logits, before, layout = (
         circuit.gate_logits,
@@ -73,30 +73,30 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
 
 
 def _first_samples(inputs: int, random: np.random.Generator) -> Bits:
-    """Return samples, bits `[inputs, N]`: all neighbourhoods of a circuit of one channel, else random ones."""
+    """Return samples, uint8 `[inputs, N]`: all neighbourhoods of one channel, random ones of several channels."""
     if inputs == wiring.PATCH:
         return (np.arange(1 << inputs) >> np.arange(inputs)[:, None] & 1).astype(np.uint8)
     return np.concatenate([random.random((inputs, SAMPLES)) < share for share in SHARES], axis=1).astype(np.uint8)
 
 
 def _like(inputs: tuple[int, ...], random: np.random.Generator) -> Bits:
-    """Return `inputs` and similar inputs, bits `[inputs, NEAR]`, which refute other wires too."""
+    """Return `inputs` and similar inputs, uint8 `[inputs, NEAR]`, since these refute other wires too."""
     flipped = random.random((len(inputs), NEAR)) < FLIPPED
     flipped[:, 0] = False
     return (np.array(inputs)[:, None] ^ flipped).astype(np.uint8)
 
 
 def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[tuple[int, ...]] | None:
-    """Return a counterexample for each channel in `seen` that differs; None if the solver did not decide."""
+    """Return a counterexample for each channel in `seen` that differs; None if the solver did not decide one."""
     miter = make_miter(before, after)
-    # Both have all channels under the same names, so that the miter's inputs are those of the netlists, in order.
+    # Both have the same channel names, so that the miter's inputs are those of the netlists, in order.
     with Solver(miter.joint, CONFLICTS) as solver:
         answers = [solver.differ(a, b) for index, (_, a, b) in enumerate(miter.pairs()) if index in seen and a != b]
     return None if None in answers else [answer for answer in answers if isinstance(answer, tuple)]
 
 
 class _Wired:
-    """Gates of a circuit, of which some become wires, and the values of its nodes on samples."""
+    """Gates of a circuit, some replaced by wires, and the values of all nodes on samples."""
 
     def __init__(self, layout: Layout, hard: Indices, samples: Words, seen: list[int]) -> None:
         self.gates = hard.copy()
@@ -114,13 +114,13 @@ class _Wired:
             self._read_until[layout.wires[instances]] = depth
 
     def wire(self, gates: Indices) -> None:
-        """Replace each of `gates`, one after the other, by a wire if no seen channel changes."""
+        """Replace `gates`, one after the other, by wires wherever no seen channel changes."""
         for gate in gates[:, None]:
             if not self._becomes(gate, WIRE_GATES[0]):
                 self._becomes(gate, WIRE_GATES[1])
 
     def wire_again(self, gates: Indices, functions: Indices) -> None:
-        """Restore the previous round's wires by bisection, since most are still right: 20 trials if 1 of 700 fails."""
+        """Restore the previous round's wires by bisection, since most are still valid: 20 trials if 1 of 700 fails."""
         if self._becomes(gates, functions):
             return
         if len(gates) == 1:
@@ -131,7 +131,7 @@ class _Wired:
         self.wire_again(gates[half:], functions[half:])
 
     def _becomes(self, gates: Indices, functions: Indices | int) -> bool:
-        """Set the functions of `gates` if no seen channel changes; return whether they were set."""
+        """Set `gates` to `functions` if no seen channel changes; return whether they were set."""
         before = self.gates[gates]
         self.gates[gates] = functions
         is_unseen = self._is_unseen(gates)
@@ -140,13 +140,13 @@ class _Wired:
         return is_unseen
 
     def _is_unseen(self, gates: Indices) -> bool:
-        """Return whether the functions of `gates` change no seen channel; if so, store the new values."""
+        """Return True if the new functions of `gates` change no seen channel, and then store the new values."""
         layout, values, undo = self._layout, self._values, []
         is_changed, is_first = np.zeros(layout.nodes, dtype=bool), np.zeros(layout.gates, dtype=bool)
         is_first[gates] = True
         depth, until = (bisect_right(self._starts, gate) - 1 for gate in (gates.min(), gates.max()))
         while depth <= until:
-            # Only readers of changed values are evaluated: most changes end within a few gates.
+            # Only readers of changed values are evaluated, since most changes end within a few gates.
             level = layout.levels[depth]
             part = slice(level.first_instance, level.first_instance + level.count)
             is_due = is_changed[self._a[part]] | is_changed[self._b[part]] | is_first[layout.instance_gates[part]]

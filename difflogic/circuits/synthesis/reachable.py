@@ -1,7 +1,7 @@
-"""Simplification for the states that the initial state leads to, on any grid, whichever cells fire.
+"""Simplification for states that can follow the initial state, on any grid and with any cells firing.
 
-Channels that an `invariant` proves constant, equal or opposite are merged. Gates only have to be correct in states that
-satisfy the invariant. From other initial states, and after damage, the circuit may differ.
+Channels that an `invariant` proves constant, equal or opposite are merged. Gates must be correct only in states that
+satisfy the invariant. After another initial state, or after damage, the circuit may differ.
 """
 
 from difflogic.circuits.synthesis import invariant
@@ -19,13 +19,13 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
-    """Return the simplified netlist with its proof. Raises UsageError if the initial state is unknown or random."""
+    """Return the netlist simplified for reachable states, with a proof. Raises UsageError without an initial state."""
     clauses = invariant.find(netlist)
     search = Search(Cell.of(netlist), on_pass)
     cells = len(search.cell.cells)
     assumed, samples = clauses.on_inputs(cells), clauses.samples[search.cell.inputs]
     # The invariant refers to channels by number, so none is removed before the last pass. Samples are states that
-    # occur, so the solver does not compare nodes that differ on a sample.
+    # occur, so the solver need not compare nodes that differ on a sample.
     passes: dict[str, Pass] = {
         "equivalent channels merged": lambda graph: _replaced(graph, clauses, cells),
         "SAT sweeping on reachable states": lambda graph: swept_by_proof(graph, samples, assumed),
@@ -37,7 +37,7 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
 
 
 def _replaced(graph: XAG, clauses: Invariant, cells: int) -> XAG:
-    """Return the graph that reads the replacement of each redundant channel instead; all outputs stay."""
+    """Return the graph with redundant channels replaced at the inputs; the outputs remain."""
     inputs = [input_literal(index) for index in range(graph.inputs)]
     for channel, same in clauses.replacements().items():
         for cell in range(cells):
@@ -47,8 +47,8 @@ def _replaced(graph: XAG, clauses: Invariant, cells: int) -> XAG:
 
 
 def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> Equivalence:
-    """Prove the invariant again, and that visible channels of both circuits are equal from the initial state on."""
-    # Induction: each clause is true in the initial state, and if all clauses are true, each is true after a step.
+    """Prove the invariant again, and that common channels of both circuits are equal from the initial state on."""
+    # Induction: all clauses are true in the initial state, and if all are true, each is true after a step.
     judge, clauses = "difflogic", inductive.clauses
     if not invariant.hold(clauses, invariant.base(netlist, invariant.start_of(netlist))):
         return Equivalence(judge, False, "the initial state breaks the invariant")

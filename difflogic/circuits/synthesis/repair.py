@@ -1,10 +1,10 @@
 """Repair of nearly correct circuits: add a few gates that correct the last wrong output values.
 
 Usually an AND of three or four input bits and gates is 1 only in the neighbourhood of a cell that becomes wrong in the
-last step, and in no other neighbourhood of the rollout. If it is 1, the output is inverted; nothing else changes.
+last step, and in no other neighbourhood of the rollout. Where it is 1, the output is inverted; nothing else changes.
 
 Example: one of 13,000 neighbourhoods is wrong. Gate 70 is 1 in 400 of them. In 12 of these, gate 9 is 0. In only one of
-these, the wrong one, channel 5 of the left neighbour is 1: `g70 AND NOT g9 AND in[5][3]`.
+these 12, the wrong one, channel 5 of the left neighbour is 1: `g70 AND NOT g9 AND in[5][3]`.
 """
 
 from collections.abc import Iterator
@@ -22,22 +22,22 @@ from difflogic.core.neighbourhoods import neighbourhoods, patches
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_WRONG = 0.05
-"""Maximum share of mismatches in the image; a circuit with more is not repaired, since each repair takes gates."""
+"""Maximum share of mismatches in the image for a repair, since each mismatch takes additional gates."""
 TOGETHER = 3
-"""Weight of recall against precision when a product term is grown."""
+"""Exponent that weights recall against precision when a product term is grown."""
 
 
 def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | None:
     """Return a repaired circuit that shows the image `target`, uint8 `[H, W, visible]`, after `steps` steps.
 
-    Return None if a larger share than MOST_WRONG is wrong, or a wrong and a right cell have equal neighbourhoods.
+    Return None if a share larger than MOST_WRONG is wrong, or if a wrong and a correct cell have equal neighbourhoods.
     Raises UsageError if the initial state is unknown or random.
     """
     states = netlist.rollout(invariant.start_of(netlist)[None], steps)[:, 0]
     wrong = (states[-1, ..., : netlist.visible] != target).reshape(-1, netlist.visible)
     if wrong.sum() > MOST_WRONG * wrong.size:
         return None
-    # Each distinct neighbourhood of the rollout counts once; `kinds` has the number of each cell's neighbourhood.
+    # Each distinct neighbourhood in the rollout counts once; `kinds` has the number of each cell's neighbourhood.
     kinds = neighbourhoods(states[:-1], netlist.periodic, netlist.neighbourhood)
     earlier, last = np.split(kinds, [-len(wrong)])
     first, cell = np.unique(kinds, return_index=True)[1], Cell.of(netlist)
@@ -61,13 +61,13 @@ def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | No
 
 
 def _products(values: Words, expected: npt.NDArray[np.bool_]) -> Iterator[list[int]]:
-    """Yield products of literals that together are 1 on exactly the `expected` samples; `values` are of all nodes."""
+    """Yield products of literals whose OR is 1 on exactly the `expected` samples; `values` are those of all nodes."""
     [remaining, others] = pack_bits(np.stack([expected, ~expected]).astype(np.uint8))
     for sample in np.flatnonzero(expected).tolist():
         word, bit = divmod(sample, LONG_WORD)
         if not int(remaining[word]) >> bit & 1:
             continue
-        # Candidates are the literals of all nodes that are 1 in this sample.
+        # The candidates are all literals that are 1 in this sample.
         ones = values[:, word] >> np.uint64(bit) & np.uint64(1)
         agree = values ^ (ones - np.uint64(1))[:, None]
         product, inside, outside = list[int](), remaining, others

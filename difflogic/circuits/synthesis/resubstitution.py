@@ -1,12 +1,12 @@
 """Resubstitution: replace one gate at a time by a function of existing nodes that needs no more gates.
 
 The search is compiled (`difflogic.cpu.hard.resubstitution`). In a small graph, a random walk makes replacements that
-are correct for all inputs, even if they save nothing, since they enable others. In a large graph, a candidate agrees
-with its gate on all samples on which an output depends on the gate; SAT then proves the replacement for the gate and
-its fanout cone. Each counterexample joins the samples.
+are correct for all inputs, even if they save no gates, since they enable further ones. In a large graph, a candidate
+agrees with its gate on all samples on which an output depends on the gate; SAT then proves the replacement in the
+gate's fanout cone. Each counterexample joins the samples.
 
-Example: the XOR of f = (x AND y) XOR (x AND z) may become x AND (y XOR z). That adds two gates and frees three, since
-nothing else reads the two ANDs.
+Example: the XOR of f = (x AND y) XOR (x AND z) may become x AND (y XOR z). That adds two gates and removes three, since
+no other gate reads the two ANDs.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ if TYPE_CHECKING:
     from difflogic.cpu.hard.replacements import Nodes
 
 DIVISORS = 120
-"""Maximum number of divisors, the existing nodes that a replacement may read."""
+"""Maximum number of divisors: existing nodes that a replacement may read."""
 WORK = 1_000_000
-"""Number of gate words evaluated in a walk without a gain: 5,000 replacements in 25 gates on 512 samples."""
+"""Number of evaluated gate words after which a walk without a gain ends: 5,000 moves in 25 gates on 512 samples."""
 WALKS = 16
-"""Number of walks without a gain that end a search: most gains come early in a walk (measured on Life)."""
+"""Number of walks without a gain after which a search ends; most gains come early in a walk (measured on Life)."""
 MOST_MOVES = 300
-"""Maximum number of replacements per gate that a walk tries: a small graph on few samples has no more."""
+"""Maximum number of moves per gate in a walk without a gain, since a small graph on few samples has no more."""
 AT_ONCE = 4
-"""Number of long walks at the same time, each in a thread."""
+"""Number of long walks that run in parallel, each in a thread."""
 AT_A_TIME = 200
-"""Number of moves, some milliseconds, between two checks for Ctrl-C, which compiled code ignores."""
+"""Number of moves, a few milliseconds, between two checks for Ctrl-C, which compiled code ignores."""
 LEAST_MOVES = 2
-"""Minimum number of replacements per gate that a walk tries."""
+"""Minimum number of moves per gate in a walk without a gain."""
 PROVED_MOVES = 1
-"""Number of random replacements per gate that SAT proves; after window resubstitution, more gain nothing."""
+"""Number of random replacements per gate that SAT tries to prove; after window resubstitution, more gain nothing."""
 ROUND_GAIN = 200
-"""Inverse of the share of gates, 0.5 %, that a round must remove to be followed by another."""
+"""Inverse of the minimum share of gates, 0.5 %, that a round must remove for another round to follow."""
 CONFLICTS = 1000
-"""Maximum number of conflicts of a query; if these do not suffice, the gate stays."""
+"""Maximum number of conflicts per query; if they do not suffice, the gate is not replaced."""
 WINDOWS = ((10, 40), (8, 24), (10, 60))
-"""Maximum numbers of inputs and gates of a window; rounds alternate, since each pair finds gains that others miss."""
+"""Maximum inputs and gates per window; rounds cycle through the pairs, since each finds gains that others miss."""
 WINDOW_ROUND, WINDOW_MOVES = 30, 4
-"""Mean numbers of windows per round that contain a gate, and of replacements for the gate in each window."""
+"""Mean number of windows per round that contain a given gate, and of moves for the gate in each window."""
 WINDOW_SLACK = 2
-"""Gates by which a graph may grow within a round, because the first use of a shared gate pays for all."""
+"""Number of gates by which a graph may grow in a round, since a gate to be shared costs more at its first use."""
 MOST_WINDOWS = 10_000
-"""Maximum number of windows in all rounds, which take a minute: a round of a graph of 400 gates has 300."""
+"""Maximum number of windows in all rounds, which take a minute; a round has 300 windows for a graph of 400 gates."""
 WINDOWS_AT_A_TIME = 8
 """Number of windows between two checks for Ctrl-C."""
 PROVED_WORK = 300_000_000
-"""Maximum number of solver propagations, a minute or two: with a time limit, results would not be reproducible."""
+"""Maximum number of solver propagations, a minute or two; unlike a time limit, it keeps results reproducible."""
 TRIES = 12
-"""Number of refuted replacements after which a gate stays."""
+"""Number of refuted replacements after which a gate is skipped."""
 
 
 class _State:
-    """Graph as arrays, which the compiled search changes."""
+    """Graph in the form of arrays, which the compiled search modifies in place."""
 
     def __init__(self, graph: XAG, words: Words, seed: int = 0) -> None:
         from difflogic.cpu.hard import replacements, resubstitution
@@ -83,7 +83,7 @@ class _State:
         return int(self.nodes.numbers[self.names.COUNT])
 
     def walk(self, moves: int) -> None:
-        """Make random replacements until `moves` in a row saved no gate."""
+        """Make random replacements until `moves` consecutive ones saved no gate."""
         best, idle = self.count, 0
         while idle < moves:
             idle += self.compiled.walk(self.nodes, self.work, best, min(AT_A_TIME, moves - idle), DIVISORS)
@@ -92,7 +92,7 @@ class _State:
 
 
 def _graph(nodes: Nodes) -> XAG:
-    """Return the graph in the arrays of the compiled search, with constants, wires and inverters folded."""
+    """Convert arrays of the compiled search to a graph with constants, wires and inverters folded."""
     from difflogic.cpu.hard.replacements import COUNT
 
     builder = Builder(nodes.inputs)
@@ -108,13 +108,13 @@ def walked_in_windows(
 ) -> XAG:
     """Return an equivalent graph of at most as many gates, by window resubstitution, which needs no proof.
 
-    The search ends after `effort * rounds` rounds in a row without a gain, or `effort * most` windows. `shapes` are the
-    maximum numbers of inputs and gates of a window in each round. The result is deterministic. Raises Interrupted.
+    The search ends after `effort * rounds` consecutive rounds without a gain, or `effort * most` windows. `shapes` are
+    the maximum inputs and gates per window in successive rounds. The result is deterministic. Raises Interrupted.
     """
     from difflogic.cpu.hard import windows
     from difflogic.cpu.hard.replacements import COUNT
 
-    # A round without a gain ends with a different graph, as small or a little larger, from which the next one begins.
+    # A round without a gain ends with a different graph, as small or slightly larger, from which the next one starts.
     # The result is the graph before these rounds, so that another call with it gains nothing.
     graph = current = rebuilt(graph)
     idle, left = 0, effort * most
@@ -144,8 +144,8 @@ def improved(
     """Return an equivalent graph of at most as many gates, for a graph of at most `MOST_INPUTS` inputs.
 
     With `words`, samples uint64 `[inputs, N]`, the result is equal only on these, and any number of inputs is allowed.
-    The search ends after `effort * WALKS` walks without a gain, each of `work`, by default WORK. Every second walk
-    begins at `other`, another graph of the same functions. The result is deterministic. Raises Interrupted.
+    The search ends after `effort * WALKS` walks without a gain, each limited by `work`, by default WORK. Every second
+    walk starts from `other`, another graph of the same functions. The result is deterministic. Raises Interrupted.
     """
     graph = rebuilt(graph)
     bound = fewest(graph) if words is None else 0
@@ -156,7 +156,7 @@ def improved(
         gates = len(graph.gates)
         least = LEAST_MOVES * gates
         moves = max(least, min(MOST_MOVES * gates, (WORK if work is None else work) // (gates * words.shape[1])))
-        # Each walk has a unique seed. The number of walks, and so the result, is the same on every machine.
+        # Each walk has a unique seed. The number of walks, and thus the result, does not depend on the machine.
         count = 1 if moves == least else AT_ONCE
         states = [_State(starts[number % 2], words, number) for number in range(seed, seed + count)]
         ends = _walked(states, moves, graph)
@@ -170,7 +170,7 @@ def improved(
 
 
 def _walked(states: list[_State], moves: int, best: XAG) -> list[XAG]:
-    """Run walks, and return their last graphs, perhaps larger than `best`. Raises Interrupted with the smallest."""
+    """Run walks in parallel, and return their final graphs. On Ctrl-C, raises Interrupted with the smallest graph."""
     from difflogic.cpu.codegen.threads import default_threads
 
     try:
@@ -183,8 +183,8 @@ def _walked(states: list[_State], moves: int, best: XAG) -> list[XAG]:
 
 
 def fewest(graph: XAG) -> int:
-    """Return a lower bound on the number of gates of any graph of the same functions, at which a search may end."""
-    # A gate has two operands, so a function of n inputs takes n - 1 gates. A gate is only one function or its inverse.
+    """Return a lower bound on the number of gates in any graph of the same functions; a search may end at it."""
+    # A function of n inputs takes at least n - 1 two-input gates. A gate computes only one function or its inverse.
     inputs, ones = graph.inputs, (1 << (1 << graph.inputs)) - 1
     tables = {min(table, table ^ ones) for table in output_tables(graph)}
     tables -= {min(table, table ^ ones) for table in (0, *input_tables(inputs))}
@@ -193,9 +193,9 @@ def fewest(graph: XAG) -> int:
 
 
 def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """Return the graph after resubstitution, equal on all inputs that satisfy `clauses`, such as the samples `words`.
+    """Return the graph after resubstitution, equal on all inputs that satisfy `clauses`; `words` are such samples.
 
-    Every replacement is proved before the next one is searched for; PROVED_WORK limits the proofs. Raises Interrupted.
+    Every replacement is proved before the next search; PROVED_WORK limits the proofs. Raises Interrupted.
     """
     graph, work = rebuilt(graph), PROVED_WORK
     while graph.gates and work > 0:
@@ -216,7 +216,7 @@ def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> X
 
 
 def _search(state: _State, prover: _ReplacementProver) -> None:
-    """Make replacements that save gates until there are none, then random ones, which may save nothing."""
+    """Make replacements that save gates until there are none, then random ones, which need not save any."""
     while True:
         before = state.count
         _descend(state, prover)
@@ -232,13 +232,13 @@ def _descend(state: _State, prover: _ReplacementProver) -> None:
     """Make replacements that save gates, in one pass from the outputs backward."""
     place, tries = state.count, 0
     while (gate := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
-        # After a refutation, the search continues just above the gate, so that it tries the same gate again.
+        # After a refutation, the search resumes just above the gate, so that it tries this gate again.
         tries = tries + 1 if gate == place - 1 else 1
         answer = prover.holds()
         if answer:
             state.compiled.replace(state.nodes, state.work)
             prover.accepted()
-            # The replacement may remove or add gates before this gate, which changes its place in the order.
+            # The replacement may remove or add gates before this gate, which changes the gate's place in the order.
             place, tries = min(gate + 1, state.count), 0
         elif answer is False and tries < TRIES:
             place = gate + 1  # again, with the counterexample among the samples
@@ -247,14 +247,14 @@ def _descend(state: _State, prover: _ReplacementProver) -> None:
 
 
 class _ReplacementProver:
-    """Prover that proposed replacements leave all outputs equal; counterexamples join the samples.
+    """Prover that proposed replacements do not change outputs; counterexamples join the samples.
 
-    Each node is a variable of the solver. The fanout cone of a replaced gate may differ on don't cares, so its nodes
-    get new variables, those of the copy that was proved.
+    Each node has a solver variable. Nodes in the fanout cone of a replaced gate may change on don't cares, so they get
+    new variables, those of the copy that was proved.
     """
 
     def __init__(self, state: _State, solver: Solver, work: int, free: bool) -> None:
-        """Encode the gates. If `free`, there are no clauses, so that inputs near a counterexample are samples too."""
+        """Encode the gates. `free` is True without clauses, so that inputs near a counterexample are valid samples."""
         self._state = state
         self._solver = solver
         self._work = work
@@ -268,7 +268,7 @@ class _ReplacementProver:
             self._variables[node] = solver.variable(2 * node)
 
     def holds(self) -> bool | None:
-        """Return whether the proposed replacement is correct on all inputs; None if the solver did not decide."""
+        """Return whether the proposed replacement is correct on all valid inputs; None if the solver did not decide."""
         state, solver = self._state, self._solver
         if solver.work >= self._work:
             return None
@@ -282,25 +282,25 @@ class _ReplacementProver:
         answer = solver.solve([self._copy, differ])
         if answer:
             self._learn(solver.true())
-        # Every clause of the copy contains NOT `_copy`. If a copy is refuted, NOT `_copy` is set to true, so that the
-        # clauses do not slow later queries. If a copy is proved, its clauses hold from now on.
+        # Every clause of the copy contains NOT `_copy`. If the copy is refuted, NOT `_copy` is asserted, so that its
+        # clauses do not slow later queries. If it is proved, `_copy` is asserted, which activates the clauses.
         solver.add([-differ])
         solver.add([self._copy if answer is False else -self._copy])
         self._copied = copied
         return None if answer is None else not answer
 
     def accepted(self) -> None:
-        """Use the variables of the copy, since the replacement was made."""
+        """Replace variables by those of the proved copy, after the replacement was made."""
         for node, variable in self._copied.items():
             self._variables[node] = variable
         best, names = self._state.work.best, self._state.names
-        # The gate itself is not inverted; the edges of its readers are.
+        # The gate itself is not inverted, but the edges of its readers are.
         self._variables[best[names.NODE]] = self._result
         if self._inner:
             self._variables[self._state.nodes.b[best[names.NODE]] >> 1] = self._inner
 
     def _copies(self) -> dict[int, int]:
-        """Return the variables of the gate and of its fanout cone after the replacement."""
+        """Encode the replacement and the gate's fanout cone on it, and return the new variables by node."""
         names, nodes, work = self._state.names, self._state.nodes, self._state.work
         best = work.best.tolist()
         node, self._inner = best[names.NODE], 0
@@ -330,10 +330,10 @@ class _ReplacementProver:
         return variable
 
     def _learn(self, true: set[int]) -> None:
-        """Add inputs that refuted a replacement, and similar inputs, to the samples in place of earlier ones."""
+        """Add inputs that refuted a replacement, and similar inputs, to the samples; they overwrite the oldest ones."""
         values = self._state.nodes.values
         inputs = values[1 : self._state.nodes.inputs + 1]
-        # A row of 64 equal samples for each input: -1 is a word of ones.
+        # Each input has a word of 64 equal samples: -1 is a word of ones.
         word: Words = np.array([-int(node in true) for node in range(1, len(inputs) + 1)]).astype(np.uint64)
         if self._free:
             # In the other samples, an input is inverted if three random bits are 1, one time in eight. Bit 0 is the

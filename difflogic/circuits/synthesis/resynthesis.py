@@ -1,4 +1,4 @@
-"""Choice between resubstitution and resynthesis of a graph: exhaustive for few inputs, by SAT for many."""
+"""Choice of the resynthesis method for a graph: exhaustive for few inputs, resubstitution by SAT for many."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ from difflogic.circuits.synthesis.xag import XAG, Builder, embedded, input_liter
 from difflogic.core.bits import Words
 
 WHOLE_GATES = 600
-"""Maximum number of gates of a graph searched without windows, half as many if it has MOST_INPUTS inputs."""
+"""Maximum number of gates for a search without windows; half as many for a graph of MOST_INPUTS inputs."""
 WINDOW_ROUNDS = 30
-"""Number of rounds of window resubstitution without a gain after which it ends."""
+"""Number of rounds without a gain after which window resubstitution ends."""
 MOST_GATES = 20_000
-"""Maximum number of gates of a graph; a larger one stays unchanged, since a search would take hours."""
+"""Maximum number of gates of a graph; a larger one remains unchanged, since a search would take hours."""
 
 
 def in_windows(graph: XAG, effort: int = 1) -> XAG:
-    """Return the graph after window resubstitution; a small graph, or one above MOST_GATES, stays unchanged."""
+    """Return the graph after window resubstitution; small graphs, and those above MOST_GATES, are only rebuilt."""
     graph = rebuilt(graph)
     if _is_small(graph, len(graph.support(graph.outputs))) or len(graph.gates) > MOST_GATES:
         return graph
@@ -28,17 +28,17 @@ def in_windows(graph: XAG, effort: int = 1) -> XAG:
 
 
 def _is_small(graph: XAG, inputs: int) -> bool:
-    """Return whether a graph of `inputs` inputs is searched without windows."""
+    """Return whether a graph that depends on `inputs` inputs is searched without windows."""
     return inputs <= MOST_INPUTS and len(graph.gates) * (1 + (inputs == MOST_INPUTS)) <= WHOLE_GATES
 
 
 def resynthesised(graph: XAG, effort: int = 1) -> XAG:
-    """Return an equivalent graph of at most as many gates; `effort` affects only graphs of few inputs."""
+    """Return an equivalent graph of at most as many gates; `effort` matters only for graphs of few inputs."""
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
     used = graph.support(graph.outputs)
-    # Up to 12 inputs all combinations are simulated, so that equal values need no proof.
+    # For up to 12 inputs all combinations are simulated, so that equal values need no proof.
     if len(used) <= MOST_INPUTS and (best := _exhaustive(narrowed(graph, used))):
         smaller = improved(best[0], other=best[-1], effort=effort)
         return embedded(smaller, [input_literal(place) for place in used], graph.inputs)
@@ -46,17 +46,17 @@ def resynthesised(graph: XAG, effort: int = 1) -> XAG:
 
 
 def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """Return the graph after resubstitution for the inputs that satisfy `clauses`; all others are don't cares.
+    """Return the graph after resubstitution for inputs that satisfy `clauses`; all other inputs are don't cares.
 
-    `words` are samples of these inputs. A graph of more than MOST_GATES gates stays unchanged.
+    `words` are samples of valid inputs. A graph of more than MOST_GATES gates is only rebuilt.
     """
     return rebuilt(graph) if len(graph.gates) > MOST_GATES else resubstituted(graph, words, clauses)
 
 
 def by_channel(graph: XAG) -> XAG:
-    """Return the graph with outputs of few inputs resynthesized one by one, each if that saves gates."""
+    """Return the graph with outputs of few inputs resynthesized one by one, wherever this saves gates."""
     graph = rebuilt(graph)
-    # All outputs are tried again after each gain, since an output may then share gates with another.
+    # After each gain all outputs are tried again, since an output may now share gates with another one.
     index = idle = 0
     while idle < len(graph.outputs):
         smaller = _with_resynthesised_output(graph, index)
@@ -71,7 +71,7 @@ def _with_resynthesised_output(graph: XAG, index: int) -> XAG:
     used = alone.support(alone.outputs)
     if not alone.gates or len(used) > MOST_INPUTS or not (best := _exhaustive(narrowed(alone, used))):
         return graph
-    # Structural hashing shares gates with other outputs, and `rebuilt` removes those that only the old output read.
+    # Structural hashing shares gates with other outputs, and `rebuilt` removes gates that only the old output read.
     builder = Builder(graph.inputs)
     outputs = builder.embed(graph, range(2, 2 * graph.first, 2))
     (outputs[index],) = builder.embed(best[0], [input_literal(place) for place in used])
@@ -79,13 +79,13 @@ def _with_resynthesised_output(graph: XAG, index: int) -> XAG:
 
 
 def _exhaustive(graph: XAG) -> list[XAG]:
-    """Return the improved graph and a graph improved from its truth tables, the best first; empty if both are large.
+    """Improve a graph and one built from its truth tables, and return the results, best first; none if too large.
 
-    The larger one is left out if it has at least two gates more, or if the graph cannot be smaller.
+    The second is omitted if it has at least two more gates. A graph that cannot be smaller is returned alone.
     """
     if len(graph.gates) <= fewest(graph):
         return [graph]
-    # Local moves do not lead from a sum of products to a chain of adders, or back.
+    # Local moves do not lead from a sum of products to a chain of adders or back.
     starts = (start for start in (graph, rebuilt_symmetric(graph)) if _is_small(start, start.inputs))
     graphs = sorted((improved(start, work=0) for start in starts), key=lambda other: len(other.gates))
     return [other for other in graphs if len(other.gates) <= len(graphs[0].gates) + 1]

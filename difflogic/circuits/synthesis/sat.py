@@ -1,4 +1,4 @@
-"""Queries of a SAT solver about the nodes of a graph (Tseitin encoding, solvers of python-sat)."""
+"""Queries to a SAT solver about the nodes of a graph (Tseitin encoding, solvers from python-sat)."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager
 from difflogic.circuits.synthesis.xag import XAG
 
 Clause = Sequence[int]
-"""Literals of a graph's inputs, at least one of which is true."""
+"""Input literals of a graph, at least one of which is true."""
 
 
 class Solver(AbstractContextManager["Solver"]):
-    """SAT solver with the clauses of all gates queried so far; variable `node` is the node's value.
+    """SAT solver with the clauses of all gates queried so far; variable `node` is the value of that node.
 
-    `conflicts` is the maximum number of conflicts of a query, None for no limit. All queries assume `clauses`.
+    `conflicts` is the maximum number of conflicts per query, None for no limit. All queries assume `clauses`.
     """
 
     def __init__(self, graph: XAG, conflicts: int | None = None, clauses: Iterable[Clause] = ()) -> None:
@@ -20,14 +20,14 @@ class Solver(AbstractContextManager["Solver"]):
 
         self._graph = graph
         self._conflicts = conflicts
-        # Only Glucose has a limit of conflicts; CaDiCaL is the stronger of the two.
+        # Only Glucose can limit conflicts; CaDiCaL is the stronger solver.
         # A worked example: node 3 = AND(2, 5), x AND NOT y, with the variables 1, 2 and 3 for the nodes 1, 2 and 3.
         #     clauses      (-3 or 1) (-3 or -2) (3 or -1 or 2)       "3 is true if and only if 1 is and 2 is not"
         #     differ(6, 2) assumes 3 and not 1, which the first clause forbids; then not 3 and 1: satisfied, with 2.
         self._engine = Engine(name="cadical195" if conflicts is None else "glucose4")
         self._encoded = bytearray(graph.size)
         self._last = graph.size
-        # Variables are numbered from 1, so that the variable of node 0, FALSE, is the one after the last node.
+        # Variables are numbered from 1, so node 0, FALSE, has the variable after that of the last node.
         self.add([-graph.size])
         for clause in clauses:
             self.add([self._of(literal) for literal in clause])
@@ -40,7 +40,7 @@ class Solver(AbstractContextManager["Solver"]):
         self._engine.delete()
 
     def differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
-        """Return inputs on which two literals differ, False if there are none, None if undecided.
+        """Return input values for which two literals differ, False if there are none, or None if undecided.
 
         If the literals never differ, their equality is added to the clauses.
         """
@@ -58,12 +58,12 @@ class Solver(AbstractContextManager["Solver"]):
         return False
 
     def complete(self, nodes: Sequence[int], codes: set[int], most: int) -> bool:
-        """Add to `codes` all other values that `nodes` can have, as integers whose bit `i` is the value of `nodes[i]`.
+        """Add to `codes` all other values that `nodes` can take together; bit i of a code is the value of `nodes[i]`.
 
-        Return False if undecided, or if there are more than `most` codes.
+        Return False if undecided or if there are more than `most` codes, otherwise True.
         """
-        # Each known code is excluded, and the solver queried for another, until there is none. The clauses must not
-        # affect later queries: each contains NOT `active`. Only here `active` is assumed; at the end it becomes false.
+        # Exclude each known code and query the solver for another one until there is none. The clauses must not affect
+        # later queries: each contains NOT `active`, which is assumed true only here and becomes false at the end.
         active, variables = self.new(), [self.variable(2 * node) for node in nodes]
 
         def exclude(code: int) -> None:
@@ -80,27 +80,27 @@ class Solver(AbstractContextManager["Solver"]):
         return answer is False
 
     def variable(self, literal: int) -> int:
-        """Return the variable of a literal, negative if inverted, and encode its cone."""
+        """Encode the cone of a literal, and return its variable, negative if inverted."""
         self._encode(literal >> 1)
         return self._of(literal)
 
     def new(self) -> int:
-        """Return a new variable that does not belong to a node."""
+        """Return a new variable that belongs to no node."""
         self._last += 1
         return self._last
 
     def add(self, clause: Sequence[int]) -> None:
-        """Add a clause: at least one of these variables, inverted if negative, is true."""
+        """Add a clause: at least one of these variables (inverted if negative) is true."""
         self._engine.add_clause(list(clause))
 
     def gate(self, z: int, xor: bool, x: int, y: int, *otherwise: int) -> None:
-        """Add the Tseitin clauses of the gate `z` on `x` and `y`; they have no effect if one of `otherwise` is true."""
+        """Add the Tseitin clauses for `z` = `x` AND (or XOR) `y`; they have no effect if one of `otherwise` is true."""
         clauses = [[-z, x, y], [-z, -x, -y], [z, -x, y], [z, x, -y]]
         for clause in clauses if xor else [[-z, x], [-z, y], [z, -x, -y]]:
             self.add([*clause, *otherwise])
 
     def solve(self, assumptions: list[int]) -> bool | None:
-        """Return whether all clauses are satisfiable under assumptions; None if undecided."""
+        """Return whether all clauses are satisfiable with all variables `assumptions` true; None if undecided."""
         try:
             if self._conflicts is None:
                 answer: bool | None = self._engine.solve(assumptions=assumptions)
@@ -115,17 +115,17 @@ class Solver(AbstractContextManager["Solver"]):
 
     @property
     def work(self) -> int:
-        """Number of propagations in all queries so far, some three million a second."""
+        """Number of propagations in all queries so far, about three million per second."""
         return int(self._engine.accum_stats()["propagations"])
 
     def true(self) -> set[int]:
-        """Return the variables that are true in the last model; nodes that are not encoded are missing."""
+        """Return the variables that are true in the last model; nodes that were not encoded are missing."""
         model = self._engine.get_model()
         assert model is not None
         return {variable for variable in model if variable > 0}
 
     def _of(self, literal: int) -> int:
-        # A negative number is the opposite of a variable, so variables must not be 0.
+        # A negative number is an inverted variable, so no variable may be 0.
         variable = literal >> 1 or self._graph.size
         return -variable if literal & 1 else variable
 

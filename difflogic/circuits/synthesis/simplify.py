@@ -1,7 +1,7 @@
 """Simplification of a circuit: passes are applied until none gains, then the result is proved equivalent.
 
 Only *two-input gates* count: gates that depend on two inputs. Constants, pass-throughs and NOT are free, since a NOT
-disappears in the type of a gate next to it, and all sixteen types cost the same.
+becomes part of the type of a neighbouring gate, and all sixteen types cost the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.system.brief import brief
 
 MOST_GATES = 50_000
-"""Maximum number of gates after the structural passes; with more, other passes would take hours and are left out."""
+"""Maximum number of gates after structural passes for other passes to be applied, which would take hours for more."""
 
 Pass = Callable[[XAG], XAG]
 """Function from a graph to an equivalent one with the same inputs and outputs and at most as many gates."""
@@ -35,32 +35,32 @@ FUNCTIONAL: dict[str, Pass] = {
     "window resubstitution": in_windows,
     "resubstitution": resynthesised,
 }
-"""Passes by name, in order, which are repeated until none gains. Each pass itself runs until it gains nothing."""
+"""Passes by name, in order, which are repeated until none gains. Each pass runs until it gains nothing by itself."""
 
 
 @dataclass(frozen=True)
 class PassReport:
-    """Report of a pass: numbers of two-input gates and of channels, or thresholds of a function, before and after."""
+    """Report of a pass: two-input gates, and channels (or thresholds of a function), each before and after it."""
 
     name: str
     gates: tuple[int, int]
     channels: tuple[int, int]
     seconds: float
     stopped: bool = False
-    """True if Ctrl-C stopped the pass, so that its result is an intermediate one."""
+    """True if Ctrl-C stopped the pass, so that its result is intermediate."""
 
     @property
     def gained(self) -> bool:
-        """True if there are fewer gates or channels than before."""
+        """True if the pass reduced the number of gates or channels."""
         return self.gates[1] < self.gates[0] or self.channels[1] < self.channels[0]
 
 
 OnPass = Callable[[PassReport], None]
-"""Callback after each pass. After Ctrl-C, the pass's result so far is used unless it raises KeyboardInterrupt."""
+"""Callback after each pass; it may raise KeyboardInterrupt if Ctrl-C stopped the pass, to discard the results."""
 
 
 def silent(step: PassReport) -> None:
-    """Report nothing, and let Ctrl-C end the simplification."""
+    """Report nothing, and end the simplification on Ctrl-C."""
     if step.stopped:
         raise KeyboardInterrupt
 
@@ -71,14 +71,14 @@ N = TypeVar("N", bound=Netlist)
 
 @dataclass(frozen=True, eq=False)
 class Simplified(Generic[N]):
-    """Simplified netlist, its passes, and its proof."""
+    """Simplified netlist, with the reports of all passes and the result of the proof."""
 
     netlist: N
     steps: tuple[PassReport, ...]
     verdict: Equivalence
-    """Result of difflogic's own checker for the netlists before all passes and after them."""
+    """Result of difflogic's checker on the equivalence of the netlists before and after all passes."""
     note: str = ""
-    """Passes that were left out, and the reason."""
+    """Sentence on passes that were omitted and why; otherwise empty."""
 
     __repr__ = brief
 
@@ -89,10 +89,10 @@ class Simplified(Generic[N]):
 
 
 class Search(Generic[S]):
-    """Cell or function to which passes are applied, and their reports.
+    """Cell or function to which passes are applied, and the reports of all passes.
 
-    After Ctrl-C stops a pass, no other pass is applied. `size` is reported as the size before the first pass; by
-    default it is the size of the graph.
+    After Ctrl-C stops a pass, no other pass is applied. `size` is reported as the size before the first pass, by
+    default the size of the graph.
     """
 
     def __init__(self, cell: S, on_pass: OnPass = silent, size: tuple[int, int] | None = None) -> None:
@@ -107,11 +107,11 @@ class Search(Generic[S]):
         return bool(self.steps) and self.steps[-1].stopped
 
     def run(self, name: str, change: Callable[[S], S]) -> None:
-        """Replace the cell by the result of `change`, or by an intermediate result if Ctrl-C stops `change`."""
+        """Replace the cell by `change(cell)`, or by an intermediate result if Ctrl-C stops `change`, and report it."""
         if self.stopped:
             return
         # Ctrl-C in a search of hours loses nothing: a pass in small steps returns its graph so far, and any other pass
-        # leaves the cell as it was.
+        # leaves the cell unchanged.
         before, start, stopped = self.cell, time.perf_counter(), True
         try:
             self.cell, stopped = change(before), False
@@ -125,11 +125,11 @@ class Search(Generic[S]):
         self.report(name, start, stopped)
 
     def apply(self, name: str, change: Pass) -> None:
-        """Apply a pass to the graph only, so that the channels stay as they are."""
+        """Apply a pass to the cell's graph, which does not change channels."""
         self.run(name, lambda cell: replace(cell, graph=change(cell.graph)))
 
     def drop_unseen_channels(self: Search[Cell]) -> None:
-        """Remove channels that no visible channel depends on; any other pass may have left such channels."""
+        """Remove channels that no visible channel depends on, such as those left by other passes."""
         self.run("unseen channels removed", Cell.without_unseen_channels)
 
     def drop_structure(self: Search[Cell]) -> None:
@@ -139,7 +139,7 @@ class Search(Generic[S]):
         self.apply("structural hashing", rebuilt)
 
     def to_fixpoint(self, passes: dict[str, Pass], others: Sequence[Callable[[], None]] = ()) -> None:
-        """Apply `passes`, then `others`, in turn until all gain nothing. A pass is not applied to its own result."""
+        """Apply `passes`, then `others`, cyclically until none gains. A pass is not applied to its own result."""
         turns: list[Callable[[], None]] = [partial(self.apply, name, change) for name, change in passes.items()]
         turns += others
         idle = 0
@@ -150,7 +150,7 @@ class Search(Generic[S]):
                 break
 
     def simplify(self: Search[Cell], effort: int = 1) -> str:
-        """Apply all passes to a fixpoint; return a text on which were left out and why, or an empty text."""
+        """Apply all passes to a fixpoint; return a sentence if any were omitted, otherwise an empty text."""
         self.drop_structure()
         count = len(self.cell.graph.gates)
         if count > MOST_GATES:
@@ -165,7 +165,7 @@ class Search(Generic[S]):
         return ""
 
     def proved(self, before: N, after: N, proof: Callable[[N, N], Equivalence], note: str = "") -> Simplified[N]:
-        """Return the simplified netlist `after` with its proof; a proof that Ctrl-C stops is reported as a pass."""
+        """Run `proof(before, after)`, and return `after` with the result; Ctrl-C is reported as a stopped pass."""
         # Netlists are compared, not graphs, so that the proof includes the conversions.
         start = time.perf_counter()
         try:
@@ -176,7 +176,7 @@ class Search(Generic[S]):
         return Simplified(after, tuple(self.steps), verdict, note)
 
     def report(self, name: str, start: float, stopped: bool = False) -> None:
-        """Record and report a pass that began at `start`."""
+        """Record the pass `name` that began at time `start`, and pass its report to `on_pass`."""
         before = (self.steps[-1].gates[1], self.steps[-1].channels[1]) if self.steps else self.size
         gates, channels = zip(before, self.cell.size, strict=True)
         self.steps.append(PassReport(name, gates, channels, time.perf_counter() - start, stopped))
@@ -184,7 +184,7 @@ class Search(Generic[S]):
 
 
 def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) -> Simplified[CellNetlist]:
-    """Return the netlist after all passes; a search ends after a number of failed attempts, times `effort`."""
+    """Return the netlist after all passes, with a proof; `effort` multiplies the attempts before a search ends."""
     start = time.perf_counter()
     search = Search(Cell.of(netlist), on_pass, (gate_count(netlist), netlist.channels))
     search.report("constants, wires and inverters folded", start)
@@ -195,7 +195,7 @@ def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) 
 
 @lru_cache(maxsize=1)
 def structural(netlist: CellNetlist) -> CellNetlist:
-    """Return the netlist after folding and the structural passes, which need no proof."""
+    """Return the netlist after structural passes, which need no proof: folding, hashing, removal of dead parts."""
     search = Search(Cell.of(netlist))
     search.drop_structure()
     return search.cell.netlist(netlist)

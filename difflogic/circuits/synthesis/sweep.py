@@ -1,8 +1,8 @@
 """SAT sweeping: merge nodes that are equal or opposite for all inputs, after simulation and a proof.
 
-If a graph reads at most `EXACT` inputs, all their combinations are simulated, which is a proof. Otherwise random
+If a graph depends on at most `EXACT` inputs, all combinations are simulated, which is a proof. Otherwise random
 samples partition the nodes into classes, and each merge is proved separately: by all combinations of the inputs in
-the support of both, up to `truth_tables.MOST_EXHAUSTIVE`, else by SAT. Counterexamples join the samples.
+the support of both, up to `truth_tables.MOST_EXHAUSTIVE`, or by SAT. Counterexamples join the samples.
 Source: Mishchenko, Chatterjee, Jiang and Brayton, *FRAIGs: a unifying representation for logic synthesis and
 verification* (2005).
 """
@@ -18,19 +18,19 @@ from difflogic.circuits.synthesis.xag import XAG, rebuilt
 from difflogic.core.bits import Words, pack_bits
 
 EXACT = 14
-"""Maximum number of inputs for all combinations to be simulated."""
+"""Maximum number of inputs of a graph of which all combinations are simulated."""
 WORDS = 64
-"""Number of words of random samples for a graph with more inputs: 4096 samples."""
+"""Number of 64-bit words of random samples for a graph with more inputs: 4096 samples."""
 CONFLICTS = 2000
-"""Maximum number of conflicts of a query; if these do not suffice, two nodes are not merged."""
+"""Maximum number of conflicts per query; if they do not suffice, the two nodes are not merged."""
 REFUTED = 64
-"""Maximum number of counterexamples that are simulated together: the bits of a word."""
+"""Maximum number of counterexamples that are simulated at once: one per bit of a word."""
 LARGE = 3000
 """Number of gates above which a sweep has a budget."""
 LARGE_CONFLICTS, LARGE_WORK = 200, 60_000_000
-"""Maximum conflicts of a query, and propagations of all queries, in a sweep of a large graph: about 20 seconds."""
+"""Maximum conflicts per query, and propagations in all queries, in a sweep of a large graph: about 20 seconds."""
 TRIES = 3
-"""Maximum number of earlier nodes of its class that a node is compared with."""
+"""Maximum number of earlier nodes in its class to compare a node with."""
 
 _SEED = 1
 _TINY = 8
@@ -38,15 +38,15 @@ _TINY = 8
 
 
 def swept(graph: XAG) -> XAG:
-    """Return an equivalent graph of at most as many nodes."""
-    # Inputs that no output depends on are 0 in all samples: 14 others are 16384 samples, 256 words.
+    """Return an equivalent graph of at most as many gates, by SAT sweeping."""
+    # Inputs that no output depends on are 0 in all samples; 14 other inputs have 16384 samples, 256 words.
     graph = rebuilt(graph)
     used = graph.support(graph.outputs)
     if len(used) <= EXACT:
         words = np.zeros((graph.inputs, truth_tables.all_patterns(len(used)).shape[1]), dtype=np.uint64)
         words[used] = truth_tables.all_patterns(len(used))
         return swept_on(graph, words)
-    # A merge may make other gates equal, which a sweep of the smaller graph finds.
+    # Merges may make other gates equal, which a sweep of the smaller graph finds.
     samples = random_words if len(graph.gates) <= LARGE else biased_words
     while len((smaller := swept_by_proof(graph, samples(graph.inputs))).gates) < len(graph.gates):
         graph = smaller
@@ -54,43 +54,43 @@ def swept(graph: XAG) -> XAG:
 
 
 def random_words(inputs: int) -> Words:
-    """Return fair random samples, uint64 `[inputs, WORDS]`."""
+    """Return unbiased random samples, uint64 `[inputs, WORDS]`."""
     return np.random.default_rng(_SEED).integers(0, 2**64, (inputs, WORDS), dtype=np.uint64)
 
 
 def biased_words(inputs: int) -> Words:
-    """Return random samples in which 1/2, 1/4, 1/8 or 1/16 of the bits are 1, uint64 `[inputs, WORDS]`."""
-    # Functions with thresholds are compared by chains of ORs, which are nearly always 1 on fair bits.
+    """Return random samples, uint64 `[inputs, WORDS]`, each with 1/2, 1/4, 1/8 or 1/16 of the bits 1."""
+    # Functions with thresholds are compared by chains of ORs, which are nearly always 1 on unbiased bits.
     random = np.random.default_rng(_SEED).integers(0, 2**64, (4, inputs, WORDS), dtype=np.uint64)
     parts = [np.bitwise_and.reduce(random[: 1 + k, :, k::4]) for k in range(4)]
     return np.concatenate(parts, axis=1)
 
 
 def swept_by_proof(graph: XAG, words: Words, clauses: Sequence[Clause] = (), effort: int = 1) -> XAG:
-    """Merge nodes that are proved equal on all inputs that satisfy `clauses`, and return the graph.
+    """Merge nodes that are proved equal for all inputs that satisfy `clauses`, and return the new graph.
 
     Args:
-        graph: The graph. More than LARGE gates are swept within a budget of work, not of time, so that the result is
-            the same on every machine.
-        words: Samples of its inputs that satisfy the clauses, uint64 `[inputs, N]`.
+        graph: The graph. If it has more than LARGE gates, the sweep has a budget of work, not of time, so that the
+            result does not depend on the machine.
+        words: Input samples that satisfy the clauses, uint64 `[inputs, N]`.
         clauses: Clauses over the inputs.
-        effort: Factor of the budget.
+        effort: Factor by which the budget is multiplied.
     """
     graph = rebuilt(graph)
     is_large = len(graph.gates) > LARGE
     classes = _classes(graph.evaluate(words))
-    # Exhaustion tries all inputs, also inputs that violate a clause.
+    # Exhaustion also tries inputs that violate a clause, so it requires that there are no clauses.
     with Solver(graph, LARGE_CONFLICTS if is_large else CONFLICTS, clauses) as solver:
         prover = _Prover(graph, solver, by_exhaustion=not clauses, work=effort * LARGE_WORK if is_large else None)
-        # A counterexample separates two nodes that no sample separated, and often nodes of other classes too.
+        # A counterexample separates two nodes that no sample separated, and often nodes in other classes too.
         while refuted := prover.merge(classes):
             classes = _refined(classes, graph.evaluate(pack_bits(np.array(refuted, dtype=np.uint8).T)))
     return rebuilt(graph, replaced=prover.replaced)
 
 
 def swept_on(graph: XAG, words: Words) -> XAG:
-    """Return a graph of at most as many nodes that is equal on the samples `words`, uint64 `[inputs, N]`."""
-    # Of the class [6, 9, 10], node 4 is replaced by NOT node 3, and node 5 by node 3.
+    """Merge nodes that are equal or opposite on the samples `words`, uint64 `[inputs, N]`, and return the new graph."""
+    # In the class [6, 9, 10], node 4 is replaced by NOT node 3, and node 5 by node 3.
     classes = _classes(graph.evaluate(words))
     replaced = {literal >> 1: members[0] ^ (literal & 1) for members in classes for literal in members[1:]}
     return rebuilt(graph, replaced=replaced)
@@ -100,7 +100,7 @@ Classes = list[list[int]]
 
 
 def _classes(values: Words) -> Classes:
-    """Return the classes of at least two literals of nodes with equal values, in topological order."""
+    """Return all classes of two or more literals with equal `values`, in topological order."""
     # Opposite nodes are in one class: each is inverted so that its first sample is 0. With four samples and the values
     # node 3 = 0110, node 4 = 1001, node 5 = 0110, FALSE = 0000, the first sample, the rightmost bit, of node 4 is 1, so
     # that it is inverted to 0110. The class is [6, 9, 10]: node 3, NOT node 4 and node 5. The first of a class replaces
@@ -114,7 +114,7 @@ def _classes(values: Words) -> Classes:
 
 
 def _refined(classes: Classes, values: Words) -> Classes:
-    """Return the classes split by more samples, uint64 `[size, N]`."""
+    """Return the classes split by `values` on more samples, uint64 `[size, N]`."""
     refined = []
     for members in classes:
         parts = defaultdict(list)
@@ -126,10 +126,10 @@ def _refined(classes: Classes, values: Words) -> Classes:
 
 
 class _Prover:
-    """Prover of merges within classes, which are stored in `replaced`."""
+    """Prover of merges within classes; `replaced` maps each merged node to the literal that replaces it."""
 
     def __init__(self, graph: XAG, solver: Solver, by_exhaustion: bool, work: int | None = None) -> None:
-        """Start without merges; `by_exhaustion` allows proofs by all inputs, `work` limits solver propagations."""
+        """Begin without merges; `by_exhaustion` allows proofs by exhaustion, and `work` limits solver propagations."""
         self._work = work
         self.replaced: dict[int, int] = {}
         self._graph = graph
@@ -138,9 +138,9 @@ class _Prover:
         self._compared: set[tuple[int, int]] = set()
 
     def merge(self, classes: Classes) -> list[tuple[int, ...]]:
-        """Compare new pairs, and merge equal nodes; return at most REFUTED counterexamples."""
+        """Compare pairs not compared before, and merge equal nodes; return at most REFUTED counterexamples."""
         refuted: list[tuple[int, ...]] = []
-        # The order is topological: a proof for early nodes makes later proofs easy, since the solver knows that their
+        # The order is topological: proofs for early nodes make later proofs easy, since the solver knows that their
         # inputs are equal.
         pairs = sorted(
             (literal >> 1, earlier, literal)
@@ -164,7 +164,7 @@ class _Prover:
 
     def _differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
         support = self._graph.supports[one >> 1] | self._graph.supports[other >> 1]
-        # 256 samples are four words: faster than a query of the solver.
+        # 256 samples are four words, which is faster than a solver query.
         if support.bit_count() <= min(_TINY, self._most):
             return differ_anywhere(self._graph, one, other)
         answer = self._solver.differ(one, other)
@@ -175,9 +175,9 @@ class _Prover:
 
 
 def differ_anywhere(graph: XAG, one: int, other: int) -> tuple[int, ...] | bool:
-    """Return inputs on which two literals differ, or False, by all combinations of the inputs in their support."""
+    """Return input values for which two literals differ, or False, by trying all combinations of their support."""
     used = graph.support((one, other))
-    # Only nodes of the two cones are evaluated: a table of 20 inputs takes 128 KB, too much for each node of the graph.
+    # Only nodes in the two cones are evaluated: a table of 20 inputs takes 128 KB, too much for all nodes of the graph.
     values = dict(zip([1 + index for index in used], truth_tables.all_patterns(len(used)), strict=True))
     values[0] = np.zeros(1, dtype=np.uint64)
     for node in graph.fanin_cone((one >> 1, other >> 1)):
@@ -189,7 +189,7 @@ def differ_anywhere(graph: XAG, one: int, other: int) -> tuple[int, ...] | bool:
         difference = ~difference
     if not difference.any():
         return False
-    # The bits of the sample's number are the inputs; those that neither literal depends on are 0.
+    # The bits of the sample's number are the inputs in the support; all other inputs are 0.
     sample = truth_tables.first_one(difference)
     bits = [0] * graph.inputs
     for position, index in enumerate(used):

@@ -1,8 +1,8 @@
 """Resynthesis of functions of few inputs from their truth tables, with counters for symmetric inputs.
 
-An output that does not change when some inputs are exchanged depends only on the number of ones among them. Full adders
-count each such group, two of them in 8 to 10 gates, and Shannon expansion does the rest; impossible counts are don't
-cares.
+An output that does not change when some inputs are exchanged depends only on the number of ones among these. Full
+adders, two of which take 8 to 10 gates, count the ones in each such group. Shannon expansion does the rest; impossible
+counts are don't cares.
 """
 
 from collections.abc import Sequence
@@ -13,24 +13,24 @@ from difflogic.circuits.synthesis.truth_tables import cofactor, output_tables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 
 LEAST = 3
-"""Minimum number of inputs of a group that is worth an adder."""
+"""Minimum number of inputs in a group for which an adder is worthwhile."""
 
 Entry = int | None
-"""Entry of a truth table: 0, 1, or None for a don't care."""
+"""Entry in a truth table: 0, 1, or None for a don't care."""
 
 
 def rebuilt_symmetric(graph: XAG) -> XAG:
-    """Return an equivalent graph built from truth tables, which is often larger, but sometimes far smaller."""
+    """Return an equivalent graph built from truth tables, which is often larger but sometimes far smaller."""
     builder = Builder(graph.inputs)
     return rebuilt(builder.finish(_output(builder, table, graph.inputs) for table in output_tables(graph)))
 
 
 class _Group(NamedTuple):
-    """Literals that replace some inputs of an output: a single input, or the binary count of ones in several."""
+    """Literals that replace inputs of an output: a single input, or the binary count of ones in several inputs."""
 
     bits: list[int]
     states: list[tuple[int, int]]
-    """Possible values of the bits as an integer, each with a sample of the inputs that has this value."""
+    """Possible values of the bits as integers, each with the number of a sample in which they have this value."""
 
 
 def _output(builder: Builder, table: int, inputs: int) -> int:
@@ -57,7 +57,7 @@ def _output(builder: Builder, table: int, inputs: int) -> int:
 
 
 def _exchangeable(table: int, inputs: int) -> list[list[int]]:
-    """Return the inputs on which the table depends, in groups of symmetric inputs, small groups first."""
+    """Return the inputs on which a table depends, in groups of symmetric inputs, small groups first."""
     groups: list[list[int]] = []
     for index in range(inputs):
         # Two inputs are symmetric if the cofactors for 01 and 10 are equal.
@@ -74,7 +74,7 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
 
 
 def counted(builder: Builder, column: list[int]) -> list[int]:
-    """Return the sum of the literals in binary, lowest bit first."""
+    """Build adders, and return the binary count of true literals in `column`, lowest bit first."""
     # Bits of equal weight form a column. A full adder reads two bits x and y of a column as the pair x and x XOR y, and
     # a third bit z: sum = x XOR y XOR z, carry = (x XOR y OR x XOR z) XOR sum. Two chained adders produce two carries
     # for the next column. A pair of carries takes one gate less than two separate ones: eight gates for two pairs and a
@@ -102,7 +102,7 @@ def counted(builder: Builder, column: list[int]) -> list[int]:
 
 
 def _pair(builder: Builder, column: list[int]) -> tuple[int, int]:
-    """Remove two bits from a column, and return them as a pair."""
+    """Remove two bits x and y from a column, and return the pair x and x XOR y."""
     x, y, *column[:] = column
     return x, builder.xor(x, y)
 
@@ -110,7 +110,7 @@ def _pair(builder: Builder, column: list[int]) -> tuple[int, int]:
 def decided(
     builder: Builder, entries: tuple[Entry, ...], bits: Sequence[int], cache: dict[tuple[Entry, ...], int]
 ) -> int:
-    """Return the literal of a truth table, `entries[s]` with `bits[i]` as bit `i` of `s`, expanded by the last bit."""
+    """Build the truth table `entries[s]`, where bit i of s is `bits[i]`, last bit first, and return its literal."""
     if 0 not in entries or 1 not in entries:
         return int(0 not in entries)
     if entries not in cache:
@@ -138,7 +138,7 @@ def _by_bit(
 
 
 def _joined(one: tuple[Entry, ...], other: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
-    """Return entries that fit both tables; None if two entries differ."""
+    """Return a table that agrees with both tables except at don't cares; None if two entries differ."""
     pairs = list(zip(one, other, strict=True))
     if any(a is not None and b is not None and a != b for a, b in pairs):
         return None

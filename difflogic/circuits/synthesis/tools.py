@@ -1,4 +1,4 @@
-"""External programs that check circuits and exports, if they are installed."""
+"""External programs that verify circuits and exports, if they are installed."""
 
 import re
 import shutil
@@ -13,20 +13,20 @@ ABC, YOSYS = "berkeley-abc", "yosys"
 
 PACKAGES = {name: name for name in (ABC, YOSYS, "chromium", "gcc", "iverilog", "nextpnr-ice40", "verilator")}
 PACKAGES |= {"bgolly": "golly", "ghdl": "ghdl-mcode", "vvp": "iverilog"}
-"""Debian and Ubuntu package that contains each program."""
+"""Mapping from programs to the Debian and Ubuntu packages that contain them."""
 YOWASP = (YOSYS, "nextpnr-ecp5", "nextpnr-ice40")
-"""Programs that `pip install yowasp-PROGRAM` installs on any system."""
+"""Programs that `pip install yowasp-PROGRAM` installs on any operating system."""
 
 SECONDS = 120.0
-"""Time limit of a program in seconds."""
+"""Default time limit in seconds of programs that `run` starts."""
 PATIENCE = 600.0
-"""Time limit in seconds of programs that compile or simulate an export."""
+"""Default time limit in seconds of programs that `run_in` starts, to compile or simulate an export."""
 
 _SHOWN = 300
 
 
 def missing(tool: str) -> str | None:
-    """Return a sentence on how to install a tool; None if it is installed."""
+    """Return a sentence on how to install a missing tool, or None if it is installed."""
     if _program(tool):
         return None
     ways = [f"on Debian and Ubuntu it is the package {PACKAGES[tool]}"] if tool in PACKAGES else []
@@ -35,13 +35,13 @@ def missing(tool: str) -> str | None:
 
 
 def _program(tool: str) -> str | None:
-    """Return the path of a program, or of its YoWASP build; None if neither is installed."""
+    """Return the path of a program or of its YoWASP build; None if neither is installed."""
     return shutil.which(tool) or (shutil.which(f"yowasp-{tool}") if tool in YOWASP else None)
 
 
 def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float | None = None) -> str:
-    """Return the output of a tool in a folder with `files`, whatever its exit code. Raises ToolError."""
-    # The exit code is not the result: yosys ends with 1 both if a proof fails and if a file is broken.
+    """Run a tool in a temporary folder with `files`, and return its output for any exit code. Raises ToolError."""
+    # The exit code is not the result: yosys returns 1 both if a proof fails and if a file is invalid.
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)
@@ -50,7 +50,7 @@ def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: flo
 
 
 def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds: float = PATIENCE) -> bytes:
-    """Return the output of a program in `folder`. Raises ToolError if it is missing, fails or takes too long."""
+    """Run a program in `folder` and return its output. Raises ToolError if it is missing, fails or times out."""
     done = _done(tool, arguments, folder, stdin, seconds)
     if done.returncode:
         output = (done.stderr or done.stdout).decode(errors="replace").strip()
@@ -59,7 +59,7 @@ def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds
 
 
 def _cause(output: str) -> str:
-    """Return the output from the first line that mentions an error or failure, else the end of the output."""
+    """Return the output from the first line on that mentions an error or failure, otherwise its end, shortened."""
     match = re.search(r"^[^\n]*(error|fail).*", output, re.IGNORECASE | re.MULTILINE | re.DOTALL)
     return match[0][:_SHOWN] if match else output[-_SHOWN:]
 

@@ -1,11 +1,11 @@
 """XAGs: graphs of AND and XOR nodes with inverted edges, the form in which circuits are simplified.
 
-An edge is a *literal*, `2*node + inverted`. Node 0 is FALSE, nodes 1 to I are the inputs in their order, then
-come the gates, each after those it reads. An AND reads two literals of different nodes, the smaller first; an
-XOR reads two plain ones, for `NOT a XOR b = NOT (a XOR b)`. No gate reads FALSE.
-So every node is a gate that must be built, each of the ten types that read both inputs costs the same, and NOT is free.
+An edge is a *literal*, `2*node + inverted`. Node 0 is FALSE, nodes 1 to I are the inputs in order, and the gates
+follow, each after those that it reads. An AND reads two literals of different nodes, the smaller first; an XOR reads
+two plain literals, since `NOT a XOR b = NOT (a XOR b)`. No gate reads FALSE. So every gate is one that must be built,
+each of the ten types that depend on both inputs costs the same, and NOT is free.
 
-An example with the inputs x and y, nodes 1 and 2, so that the first gate is node 3:
+Example with the inputs x and y, nodes 1 and 2, so that the first gate is node 3:
 
     x OR y = NOT (NOT x AND NOT y)    node 3 = AND(3, 5): literal 3 is NOT node 1, literal 5 is NOT node 2
                                       the OR is NOT node 3, which is literal 7
@@ -32,7 +32,7 @@ FALSE, TRUE = 0, 1
 
 
 class Node(NamedTuple):
-    """Gate on two literals: an XOR if `xor`, else an AND."""
+    """Gate that reads the literals `a` and `b`: an XOR if `xor`, otherwise an AND."""
 
     xor: bool
     a: int
@@ -40,17 +40,17 @@ class Node(NamedTuple):
 
     @property
     def gate(self) -> int:
-        """Id, one of sixteen, of the gate on the two nodes with its inverted edges."""
-        # The id of a gate is its truth table: bit 3 is the value for the inputs 00, bit 0 that for 11. An AND is 1 in
-        # one row, in which each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND y, so it is 1 for 01,
-        # which is bit 2, and its id is 4. Two inversions in an XOR cancel, one makes it XNOR.
+        """Id of the gate, 0 to 15, as a function of the two nodes, with inverted edges included."""
+        # A gate's id is its truth table: bit 3 is the value for inputs 00, bit 0 that for 11. An AND is 1 in one row,
+        # where each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND y, so it is 1 for 01, which is
+        # bit 2, and its id is 4. Two inversions in an XOR cancel, and one makes it an XNOR.
         a, b = self.a & 1, self.b & 1
         return (9 if a ^ b else 6) if self.xor else 1 << (2 * a + b)
 
 
 @dataclass(frozen=True, eq=False)
 class XAG:
-    """Graph whose `gates[i]` is node `1 + inputs + i`; `outputs` are literals."""
+    """Graph with `inputs` inputs, in which `gates[i]` is node `1 + inputs + i`; `outputs` are literals."""
 
     inputs: int
     gates: Sequence[Node]
@@ -58,17 +58,17 @@ class XAG:
 
     @property
     def first(self) -> int:
-        """Node of the first gate."""
+        """Number of the node that is the first gate."""
         return 1 + self.inputs
 
     @property
     def size(self) -> int:
-        """Number of nodes, FALSE and the inputs included."""
+        """Number of nodes, including FALSE and the inputs."""
         return self.first + len(self.gates)
 
     @property
     def nodes(self) -> range:
-        """Nodes of the gates."""
+        """Numbers of the nodes that are gates."""
         return range(self.first, self.size)
 
     @cached_property
@@ -80,14 +80,14 @@ class XAG:
         return levels
 
     def on_same_inputs(self) -> list[int]:
-        """Return literals of all nodes in a new graph with the same inputs: FALSE for gates, which are copied later."""
+        """Return literals of all nodes for a new graph with equal inputs: FALSE for gates, which are copied later."""
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property
     def supports(self) -> list[int]:
-        """Structural support of each node as a bit set: bit `i` for input `i`."""
-        # Python's integers are sets of any size here, and a union of 1152 inputs is one operation. Only the wires
-        # count: x XOR x would have x in its set if the builder did not fold it.
+        """Structural support of each node as a bit set, in which bit `i` stands for input `i`."""
+        # Python integers serve as sets of any size, and a union of 1152 inputs is one operation. Only wires count:
+        # x XOR x would have x in its set if the builder did not fold it.
         sets = [0] + [1 << index for index in range(self.inputs)]
         for _, a, b in self.gates:
             sets.append(sets[a >> 1] | sets[b >> 1])
@@ -96,7 +96,7 @@ class XAG:
     def evaluate(self, words: Words) -> Words:
         """Return the values of all nodes, uint64 `[size, N]`, for inputs uint64 `[inputs, N]`."""
         values = np.zeros((self.size, words.shape[1]), dtype=np.uint64)
-        # Row 0 stays 0, since node 0 is FALSE. Bits of a netlist are numbered from the first input on, nodes from 1.
+        # Row 0 remains 0, since node 0 is FALSE. Netlist bits are numbered from the first input on, nodes from 1.
         values[1:] = self._program.all_bits(words)
         return values
 
@@ -107,14 +107,14 @@ class XAG:
         return BitProgram(self.inputs, types, wires)
 
     def support(self, literals: Iterable[int]) -> list[int]:
-        """Return the inputs in the structural support of some literals, ascending."""
+        """Return the indices of the inputs in the structural support of `literals`, ascending."""
         union = reduce(or_, (self.supports[literal >> 1] for literal in literals), 0)
         return [index for index in range(self.inputs) if union >> index & 1]
 
     def fanin_cone(self, nodes: Iterable[int]) -> list[int]:
-        """Return the gates that `nodes` depend on, gates in `nodes` included, in topological order."""
+        """Return the gates that `nodes` depend on, including gates in `nodes`, in topological order."""
         # Depth first with an explicit stack, since a circuit may be deeper than Python's recursion limit. Every gate
-        # comes after those it reads, so that sorted numbers are a topological order.
+        # follows those that it reads, so sorted numbers are a topological order.
         seen = set()
         stack = [node for node in nodes if node >= self.first]
         while stack:
@@ -127,21 +127,21 @@ class XAG:
 
 
 def input_literal(index: int) -> int:
-    """Return the literal of an input, which is node `1 + index`, since node 0 is FALSE."""
+    """Return the literal of input number `index`, which is node `1 + index`, since node 0 is FALSE."""
     return 2 * (1 + index)
 
 
 Places = Sequence[int] | dict[int, int]
-"""Literals in another graph by the nodes of a graph."""
+"""Mapping from nodes of one graph to literals of another."""
 
 
 def mapped(literal: int, literals: Places) -> int:
-    """Return a literal in another graph, where `literals[node]` stands for a node; an inverted edge stays inverted."""
+    """Return the literal of another graph for `literal`, where `literals[node]` replaces a node; inversion is kept."""
     return literals[literal >> 1] ^ (literal & 1)
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C within a pass, with the smallest graph so far."""
+    """Ctrl-C during a pass; `graph` is the smallest graph so far."""
 
     def __init__(self, graph: XAG) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Builder:
-    """Builder of a graph that folds constants, wires and inverters, and with `share` hashes equal gates."""
+    """Builder of a graph, which folds constants, wires and inverters and, with `share`, merges equal gates."""
 
     def __init__(self, inputs: int, share: bool = True) -> None:
         self.inputs = inputs
@@ -157,8 +157,8 @@ class Builder:
         self._literals: dict[Node, int] | None = {} if share else None
 
     def and_(self, a: int, b: int) -> int:
-        """Return the literal of `a AND b`."""
-        # Five cases need no new gate: 0 AND b, a AND NOT a, 1 AND b, a AND a, and, with `share`, an equal gate.
+        """Build `a AND b`, and return its literal."""
+        # Five cases need no new gate: 0 AND b, a AND NOT a, 1 AND b, a AND a and, with `share`, an equal gate.
         if a > b:  # a fixed order makes equal gates equal nodes
             a, b = b, a
         if a == FALSE or a ^ 1 == b:
@@ -168,11 +168,11 @@ class Builder:
         return self._gate(Node(False, a, b))
 
     def or_(self, a: int, b: int) -> int:
-        """Return the literal of `a OR b`."""
+        """Build `a OR b`, and return its literal."""
         return self.and_(a ^ 1, b ^ 1) ^ 1
 
     def xor(self, a: int, b: int) -> int:
-        """Return the literal of `a XOR b`."""
+        """Build `a XOR b`, and return its literal."""
         inverted, a, b = (a ^ b) & 1, a & ~1, b & ~1  # inversions move to the output: two cancel
         if a > b:
             a, b = b, a
@@ -183,11 +183,11 @@ class Builder:
         return self._gate(Node(True, a, b)) ^ inverted
 
     def copy(self, graph: XAG, nodes: Iterable[int], literals: list[int] | dict[int, int]) -> None:
-        """Build gates of another graph, in topological order, and enter their literals in `literals`.
+        """Build copies of the gates `nodes` of `graph`, in topological order, and store their literals in `literals`.
 
         `literals[node]` is this graph's literal for a node of `graph`; all nodes that the gates read must have one.
         """
-        # Every pass that makes a new graph from an old one uses this map. If old node 5 became literal 13, NOT node 6,
+        # Every pass that builds a new graph from an old one uses this map. If old node 5 became literal 13, NOT node 6,
         # then an edge 11, NOT node 5, becomes 13 ^ 1 = 12, plain node 6.
         for node in nodes:
             xor, a, b = graph.gates[node - graph.first]
@@ -195,9 +195,9 @@ class Builder:
             literals[node] = self.xor(a, b) if xor else self.and_(a, b)
 
     def embed(self, graph: XAG, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> list[int]:
-        """Build the cone of some outputs of another graph, by default all, and return their literals here.
+        """Build the cones of `outputs` of another graph, by default all, and return their literals in this graph.
 
-        `inputs` are literals of this graph that replace the inputs of `graph`: other inputs, constants, or gates.
+        `inputs` are literals of this graph that replace the inputs of `graph`: other inputs, constants or gates.
         """
         outputs = graph.outputs if outputs is None else outputs
         literals = [FALSE, *inputs, *[FALSE] * len(graph.gates)]
@@ -205,10 +205,10 @@ class Builder:
         return [mapped(output, literals) for output in outputs]
 
     def gate(self, gate: int, a: int, b: int) -> int:
-        """Return the literal of one of the sixteen gates, by id."""
-        # Eight of the sixteen tables have one 1 or one 0: an AND, perhaps inverted, with or without inverted edges. OR,
-        # for example, is 0 only for 00: NOT (NOT a AND NOT b). The others have none, two or four ones: the constants,
-        # the inputs and their inverses, XOR and XNOR.
+        """Build the gate with id `gate`, 0 to 15, on `a` and `b`, and return its literal."""
+        # Eight of the sixteen tables have one 1 or one 0: ANDs, possibly inverted, with or without inverted edges. OR,
+        # for example, is 0 only for 00: NOT (NOT a AND NOT b). The others have zero, two or four ones: constants,
+        # inputs and their inverses, XOR and XNOR.
         f00, f01, f10, f11 = (gate >> shift & 1 for shift in (3, 2, 1, 0))
         ones = f00 + f01 + f10 + f11
         if ones % 2:  # a single 1, or a single 0, at (a, b) = divmod(row, 2)
@@ -221,7 +221,7 @@ class Builder:
         return self.xor(a, b) ^ f00
 
     def finish(self, outputs: Iterable[int]) -> XAG:
-        """Return the graph. The builder must not be used afterwards."""
+        """Return the graph with these outputs. The builder must not be used afterwards."""
         literals = tuple(outputs)  # evaluated first, since an iterator may build gates
         return XAG(self.inputs, tuple(self.gates), literals)
 
@@ -234,17 +234,17 @@ class Builder:
 
 
 class Piece(NamedTuple):
-    """Part of a graph as a separate graph, whose outputs are some literals of the complete graph."""
+    """Part of a graph as a separate graph, with the corresponding nodes and literals of the complete graph."""
 
     graph: XAG
     reads: list[int]
-    """Node of the complete graph for each input."""
+    """Node of the complete graph for each input of the part."""
     outputs: Sequence[int]
-    """Literal of the complete graph for each output."""
+    """Literal of the complete graph for each output of the part."""
 
 
 def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
-    """Return some gates, in topological order, as a piece; all other nodes that are read, except FALSE, are inputs."""
+    """Return `gates`, which are in topological order, as a piece; all other nodes read, except FALSE, are inputs."""
     literals = dict.fromkeys(gates, FALSE) | {FALSE: FALSE}
     ends = [literal for gate in gates for literal in graph.gates[gate - graph.first][1:]]
     reads = sorted({literal >> 1 for literal in (*ends, *outputs)} - literals.keys())
@@ -255,13 +255,13 @@ def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
 
 
 def embedded(graph: XAG, inputs: Sequence[int], count: int) -> XAG:
-    """Return the graph as one of `count` inputs, whose literals `inputs` replace the original inputs."""
+    """Return the graph on `count` new inputs, of which the literals `inputs` replace the original inputs."""
     builder = Builder(count, share=False)
     return builder.finish(builder.embed(graph, inputs))
 
 
 def narrowed(graph: XAG, used: Sequence[int]) -> XAG:
-    """Return the graph with only the inputs `used`, in this order; its outputs may depend on no others."""
+    """Return the graph with only the inputs `used`, in this order; outputs must not depend on other inputs."""
     inputs = [FALSE] * graph.inputs
     for new, old in enumerate(used):
         inputs[old] = input_literal(new)
@@ -269,14 +269,14 @@ def narrowed(graph: XAG, used: Sequence[int]) -> XAG:
 
 
 def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = None) -> XAG:
-    """Return the graph without dead gates, with constants folded and, with `share`, after structural hashing.
+    """Return the graph without dead gates, with constants folded and, with `share`, equal gates merged.
 
-    `replaced[node]`, a literal of an earlier node, replaces the node.
+    `replaced` maps nodes to the literals of earlier nodes that replace them.
     """
     replaced = replaced or {}
-    # Take node 3 = AND(2, 4), node 4 = XOR(2, 4), node 5 = AND(6, 9), the output 10, and replaced = {4: 7}, node 4 by
-    # NOT node 3. Node 4 is not built, literals[4] = 7, and node 5 becomes AND(6, 6): the builder folds it, and the
-    # output is 6, node 3. One replacement frees two gates.
+    # Example: node 3 = AND(2, 4), node 4 = XOR(2, 4), node 5 = AND(6, 9), the output 10, and replaced = {4: 7}, node 4
+    # by NOT node 3. Node 4 is not built, literals[4] = 7, and node 5 becomes AND(6, 6), which the builder folds: the
+    # output is 6, node 3. One replacement removes two gates.
     builder = Builder(graph.inputs, share)
     literals = graph.on_same_inputs()
     for node in _live(graph, replaced):
@@ -288,7 +288,7 @@ def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = No
 
 
 def _live(graph: XAG, replaced: dict[int, int]) -> list[int]:
-    """Return the live gates in topological order, without gates that only replaced nodes read."""
+    """Return the gates that are live after replacements, in topological order, including replaced nodes."""
     is_live = bytearray(graph.size)
     for output in graph.outputs:
         is_live[output >> 1] = 1
