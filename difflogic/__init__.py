@@ -4,7 +4,7 @@
     run = difflogic.fit("checkerboard-small", epochs=100)
     run.netlist.rollout(grids, steps=20)
 
-Names are loaded on first use, so that `import difflogic` is fast. Type checkers know all names.
+Modules are imported when a name is first used, so that `import difflogic` is fast. Type checkers see all names.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ if not TYPE_CHECKING:  # for type checkers, any name, even a misspelt one, would
 
 
 def _page(circuit: object) -> str | None:
-    """Return the HTML page of a circuit for a notebook; import the module of exports on first use."""
+    """Return the HTML page of a circuit for a notebook, or None; the export module is imported on first use."""
     html: str | None = importlib.import_module("difflogic.circuits.export.formats").page(circuit)
     return html
 

@@ -1,4 +1,4 @@
-"""Entry point of `difflogic` and `python -m difflogic`, which handles Ctrl-C even while the command line is loaded."""
+"""Entry point of `difflogic` and `python -m difflogic`; it also handles Ctrl-C while the command line is imported."""
 
 import sys
 

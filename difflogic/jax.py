@@ -1,4 +1,4 @@
-"""Circuits as functions in JAX, with gradients. Requires the extra `jax`.
+"""Circuits as differentiable functions in JAX. Requires the extra `jax`.
 
 layer = difflogic.jax.circuit_function(difflogic.Circuit.feed_forward([64, 256, 100], seed=0), (32,))
 gradients = jax.grad(lambda logits: layer(logits, bits).sum())(circuit.flat_logits())
@@ -30,24 +30,24 @@ def circuit_function(
     every_state: bool = False,
     device: Device | str = "cpu",
 ) -> Callable[[Any, Any], Any]:
-    """Return a circuit as a JAX function `y = f(logits, x)`, which `jax.grad`, `jax.jit` and `jax.vmap` accept.
+    """Return a circuit as a JAX function `y = f(logits, x)` for use with `jax.grad`, `jax.jit` and `jax.vmap`.
 
     Args:
-        circuit: Circuit with the wiring; its logits are not used, since they are an argument of the function.
-        grid: `[B, H, W]` for an automaton; any shape, one sample per cell, for a feed-forward circuit.
-        steps: Number of steps, T; 1 for a feed-forward circuit.
+        circuit: Circuit with the wiring; its logits are unused, since logits are an argument of the function.
+        grid: `[B, H, W]` for an automaton; any shape of samples for a feed-forward circuit.
+        steps: Number of CA steps, T; 1 for a feed-forward circuit.
         hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through).
-        every_state: True to return the states after all steps.
+        every_state: True to return the state after each step instead of only the last state.
         device: Device on which difflogic computes, independent of the device of JAX's arrays.
 
     Returns:
         The function. `logits` is float32 `[P, 16]`, `x` is `[*grid, C]`, and `y` is `[*grid, outputs]`, or `[T, *grid,
-        C]` with `every_state`. It raises DataError for other shapes, UsageError for forward and second derivatives.
+        C]` if `every_state`. It raises DataError for other shapes, UsageError for forward and second derivatives.
 
     Raises:
-        DataError: The circuit does not run on this grid, or for this number of steps.
-        DeviceError: The device cannot be used.
-        LimitError: The states do not fit the memory.
+        DataError: The circuit does not support `grid` or `steps`.
+        DeviceError: The device is unusable.
+        LimitError: The states do not fit into memory.
     """
     function = Device(str(device)).open().open_function(circuit, grid, steps, hard, every_state)
     logits_shape = jax.ShapeDtypeStruct(circuit.flat_logits().shape, np.float32)
@@ -61,7 +61,7 @@ def circuit_function(
             return function.forward(np.asarray(x))
 
     def backward(logits: Any, x: Any, d_y: Any) -> Any:
-        # Traced code has no state, so the buffers may belong to another call: repeat the forward pass.
+        # Traced code has no state, so the buffers may belong to another call, and the forward pass is repeated.
         with lock:
             function.update(np.asarray(logits))
             function.forward(np.asarray(x))
@@ -73,7 +73,7 @@ def circuit_function(
     def pulled_back(logits: Any, x: Any, d_y: Any) -> Any:
         return jax.pure_callback(backward, (logits_shape, x_shape), logits, x, d_y, vmap_method="sequential")
 
-    # Second derivatives, which would differentiate these functions, are refused.
+    # Second derivatives, which would differentiate these functions, are unsupported.
     first, back = jax.custom_jvp(computed), jax.custom_jvp(pulled_back)
     first.defjvp(_refused)
     back.defjvp(_refused)
@@ -100,8 +100,8 @@ def _refused(*_: Any, **__: Any) -> Any:
     ) from None
 
 
-# The derivative of an output with respect to logits and inputs. JAX's backward pass only transposes it; evaluating it
-# would be a forward derivative, which raises UsageError. With `jax.custom_vjp` JAX would raise its own error from
+# The derivative of the output with respect to logits and inputs. JAX's backward pass only transposes it; evaluating it
+# would be a forward derivative, which raises UsageError. With `jax.custom_vjp`, JAX would raise its own error from
 # compiled code, which could not be caught.
 _TANGENT = Primitive("circuit_tangent")
 _TANGENT.def_impl(_refused)

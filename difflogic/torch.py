@@ -1,4 +1,4 @@
-"""Circuits as layers in PyTorch. Requires the extra `torch`.
+"""Circuits as differentiable layers in PyTorch. Requires the extra `torch`.
 
 layer = difflogic.torch.CircuitModule(difflogic.Circuit.feed_forward([64, 256, 100], seed=0), hard=True)
 scores = layer(bits).reshape(-1, 10, 10).sum(-1)
@@ -18,22 +18,22 @@ except ImportError as error:
     raise MissingPackagesError.of("difflogic.torch", "torch", error.name) from error
 
 GRIDS = 4
-"""Maximum number of grid shapes with cached buffers: training, evaluation, and the last, smaller batches of these."""
+"""Maximum number of grid shapes with cached buffers: for training, evaluation, and their smaller last batches."""
 
 
 class CircuitModule(torch.nn.Module):
-    """Circuit as a layer with one parameter, `logits`, `[P, 16]`.
+    """Circuit as a layer whose only parameter is `logits`, `[P, 16]`.
 
     Args:
         circuit: Circuit with the wiring and the initial logits.
-        steps: Number of steps, T; 1 for a feed-forward circuit.
+        steps: Number of CA steps, T; 1 for a feed-forward circuit.
         hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through). The
             attribute may be changed at any time.
-        every_state: True to return the states after all steps.
-        device: Device on which difflogic computes; tensors on any device are copied there and back.
+        every_state: True to return the state after each step instead of only the last state.
+        device: Device on which difflogic computes; tensors are copied to this device and back.
 
     Raises:
-        DeviceError: The device cannot be used.
+        DeviceError: The device is unusable.
     """
 
     def __init__(
@@ -56,18 +56,18 @@ class CircuitModule(torch.nn.Module):
         return self._circuit.with_logits(_array(self.logits))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Compute the layer.
+        """Return the output of the layer.
 
         Args:
             x: Input, `[*grid, C]`: `[B, H, W, C]` for an automaton, any shape of samples for a feed-forward circuit.
 
         Returns:
-            The output, `[*grid, outputs]`, or, with `every_state`, `[T, *grid, C]`. It has the dtype of `x`, or float32
-            if `x` has an integer type.
+            The output, `[*grid, outputs]`, or `[T, *grid, C]` if `every_state`. Its dtype is that of `x`, or float32 if
+            `x` has an integer type.
 
         Raises:
-            DataError: `x` has another shape, is not finite, or has values other than 0 and 1 in a hard layer.
-            LimitError: The states do not fit the memory.
+            DataError: `x` has the wrong shape, is not finite, or has values other than 0 and 1 in a hard layer.
+            LimitError: The states do not fit into memory.
         """
         grid = tuple(x.shape[:-1])
         if 0 in grid and x.shape[-1] == self._circuit.channels:  # an empty batch, for which no engine has buffers
@@ -78,7 +78,7 @@ class CircuitModule(torch.nn.Module):
         return y
 
     def _function(self, grid: tuple[int, ...]) -> CircuitFunction:
-        # Autograd may still reference a function that is dropped here.
+        # Autograd may still reference a function that is removed from the cache here.
         key = (grid, self.hard)
         if key not in self._functions:
             self._functions[key] = self._engine.open_function(
@@ -101,7 +101,7 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, d_y: torch.Tensor) -> Any:
-        # Second derivatives are refused, since the backward pass is not part of torch's graph.
+        # Second derivatives are unsupported, since the backward pass is not part of PyTorch's graph.
         return torch.autograd.function.once_differentiable(_pull_back)(ctx, d_y)
 
 
@@ -118,10 +118,10 @@ def _pull_back(ctx: Any, d_y: torch.Tensor) -> tuple[torch.Tensor | None, torch.
 
 
 def _dtype(x: torch.Tensor) -> torch.dtype:
-    """Return the dtype of `x`, or float32 for an integer dtype, which would truncate soft values."""
+    """Return the dtype of outputs: that of `x`, or float32 for an integer dtype, which would truncate soft values."""
     return x.dtype if x.is_floating_point() else torch.float32
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    # Convert to float32 first, since NumPy has no bfloat16.
+    # The tensor is converted to float32 first, since NumPy does not support bfloat16.
     return tensor.detach().to("cpu", torch.float32).numpy()

@@ -1,3 +1,3 @@
-"""Version of the package, in a module without imports, so that any other module may import it."""
+"""Version of the package, in a module without imports so that any module can import it."""
 
 __version__ = "0.1.0"
