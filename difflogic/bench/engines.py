@@ -53,7 +53,7 @@ class Bench:
 
 
 def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
-    """Open the selected engines, by default all that are available. Raises errors of `open_engine` if selected."""
+    """Open the selected engines (raises errors of `open_engine`), or without `selectors` all that are available."""
     if require_hardware and not any(name.startswith("gpu") for name in selectors):
         selectors = ("gpu", *selectors)
     if selectors:

@@ -51,7 +51,7 @@ def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[n
 
 
 def surroundings(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
-    """Return the neighbourhood of each cell in `x [N, H, W, C]` as bits `[N*H*W, cells*C]`, cell by cell in order."""
+    """Return the neighbourhood of each cell in `x [N, H, W, C]` as bits `[N*H*W, cells*C]`, all channels per cell."""
     cells = list(NEIGHBOURHOODS[neighbourhood])
     by_cell = patches(x, periodic).reshape(x.shape[-1], PATCH, -1)[:, cells].transpose(2, 1, 0)
     return by_cell.reshape(-1, len(cells) * x.shape[-1])

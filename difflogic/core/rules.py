@@ -27,7 +27,7 @@ GRAMMAR = (
     "hexadecimal digits; a grid is written behind it, as :T30,20 or :P30,20"
 )
 SUFFIXES = {"": "moore", "V": "von-neumann", "H": "hex"}
-"""Mapping from the last letter of a rule to the neighbourhood whose cells it counts."""
+"""Mapping from the final letter of a rule ("" for none) to the neighbourhood whose cells it counts."""
 
 Table = npt.NDArray[np.uint8]
 
@@ -109,7 +109,7 @@ def refusal(rule: str) -> str:
 
 
 def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
-    """Return the notation without its grid, whether it is a torus (the default), and its height and width if any."""
+    """Return the notation without its grid, whether the grid is a torus (default), and its height and width or None."""
     text = "".join(rule.split())
     if (match := _BOUNDS.fullmatch(text)) is None:
         return text, True, None
@@ -211,12 +211,12 @@ def read_cells(entries: Table) -> list[int]:
 
 
 def name(entries: Table) -> str:
-    """Return a table's notation for Golly: counts and letters if the rule is isotropic, otherwise MAP."""
+    """Return a table's notation for Golly: by counts and letters (see `counted`) if possible, otherwise MAP."""
     return counted(entries) or f"MAP{base64.b64encode(np.packbits(entries).tobytes()).decode().rstrip('=')}"
 
 
 def counted(entries: Table) -> str | None:
-    """Return a table's notation by neighbour counts, with Hensel's letters if needed; None if it is not isotropic."""
+    """Return a table's notation by neighbour counts, with Hensel's letters if needed; None if this is impossible."""
     names = filter(None, (_by_counts(entries, suffix) for suffix in SUFFIXES))
     return min(names, key=lambda name: any(map(str.islower, name)), default=None)  # letters only if needed
 

@@ -158,7 +158,7 @@ def repeated(candidates: Wires) -> npt.NDArray[np.bool_]:
 
 
 def check_within(neighbourhood: str, cells: Iterable[int]) -> None:
-    """Raise CircuitError if `cells` (indices in a patch) are not all in the neighbourhood, or it is unknown."""
+    """Raise CircuitError if `neighbourhood` is unknown or does not contain all `cells` (indices in a patch)."""
     if neighbourhood not in NEIGHBOURHOODS:
         raise CircuitError(f"Unknown neighbourhood {neighbourhood!r}: expected one of {', '.join(NEIGHBOURHOODS)}.")
     allowed = NEIGHBOURHOODS[neighbourhood]

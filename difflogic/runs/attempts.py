@@ -71,14 +71,14 @@ class Attempt:
 
     @property
     def shortfall(self) -> float:
-        """Cost by which attempts are compared (lower is better); infinity before the first evaluation."""
+        """Cost for comparing attempts: mismatches or the negative score; infinity before the first evaluation."""
         if self.score is not None:
             return -self.score
         return math.inf if self.wrong is None else self.wrong
 
     @property
     def is_open(self) -> bool:
-        """True if the attempt can continue."""
+        """True if the attempt is running or interrupted, so that it can continue."""
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:

@@ -275,7 +275,7 @@ def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> C
     members = tuple(
         member(checksummed.part_of(arrays, f"{index}."), config.with_(seed=seed)) for index, seed in enumerate(seeds)
     )
-    # A range raises an error for an index out of range, and converts a negative index.
+    # Indexing a range raises an error for an index out of range and converts a negative index.
     return Checkpoint(members, range(len(members))[best])
 
 

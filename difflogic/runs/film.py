@@ -122,16 +122,16 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
     """Return, for each pixel `[h, w]` of an image of a grid, the index of its cell, or H*W outside all cells.
 
-    Square cells have sides of `scale` pixels. Hexagons have a corner at the top, and are `scale` but at least 4 pixels
-    wide. Each row of hexagons is half a cell to the left of the row above, so that a cell touches its neighbour at the
+    Square cells have sides of `scale` pixels. Hexagons have a corner at the top and are `scale` pixels wide, at least
+    4. Each row of hexagons is half a cell to the left of the row above, so that a cell touches its neighbour at the
     top left, but not the cell at the top right of the patch.
     """
     height, width = grid
     if neighbourhood != "hex":
         cells = np.arange(height * width, dtype=np.int64).reshape(height, width)
         return cells.repeat(scale, axis=0).repeat(scale, axis=1)
-    # A pixel belongs to the cell with the nearest centre, which makes cells hexagons. Candidates are the nearest cell
-    # in the row with centres just above the pixel, and the nearest cell in the row below it.
+    # A pixel belongs to the cell with the nearest centre, which makes the cells hexagons. Candidates are the nearest
+    # cell in the row of centres just above the pixel, and the nearest cell in the row below that.
     wide = max(4, scale)
     row_height, radius = wide * np.sqrt(3) / 2, wide / np.sqrt(3)
     y = np.arange(np.ceil((height - 1) * row_height + 2 * radius))[:, None] + 0.5 - radius

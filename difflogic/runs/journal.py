@@ -30,7 +30,7 @@ CSV = "metrics.csv"
 COLUMNS = ("epoch", "soft_loss", "train_hard_loss", "hard_loss", "accuracy", "best", "gap", "undecided", "elapsed_s")
 
 
-# All lines share one encoder, since there is a line for each epoch and model.
+# All lines share one encoder for speed, since there is a line for each epoch and model.
 _ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
@@ -82,7 +82,7 @@ class Row(MetricsLine):
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
         """Make the row of an epoch without evaluation."""
-        # JSON has no infinity, and a row must be equal after it is written and read.
+        # JSON has no infinity, and a row must be unchanged after it is written and read.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
@@ -128,7 +128,7 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Write both files with only `rows`; later rows from an earlier process are lost."""
+        """Create both files with `rows`, which are retained from an earlier process; all later rows are removed."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))

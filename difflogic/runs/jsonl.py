@@ -162,7 +162,7 @@ def is_whole(line: bytes) -> bool:
 
 
 class Every:
-    """Evenly spread choice of at most `most` items of a stream."""
+    """Evenly spaced selection of at most `most` items from a stream."""
 
     def __init__(self, most: int) -> None:
         self._most, self._step, self._seen = most, 1, 0
@@ -252,5 +252,5 @@ def _sample(path: Path, most: int, members: int) -> Sample:
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """Return about `most` lines (or epochs of a population) as a JSON list, NOTHING without a file. Raises OSError."""
+    """Return about `most` lines (or epochs of a population) as JSON, NOTHING (`[]`) without a file. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

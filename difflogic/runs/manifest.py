@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 def begin(
     config: Document, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
 ) -> Manifest:
-    """Return the manifest of a run that starts now; `reason` explains the choice of engine, `seeds` a population."""
+    """Return the manifest of a run that starts now, on an engine chosen for `reason`; `seeds` are for a population."""
     data = config.to_dict()
     return {
         "format": FORMAT,
@@ -56,7 +56,7 @@ def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str,
 
 
 def placed(manifest: Manifest, engine: EngineInfo, reason: str, measured: Sequence[dict[str, Any]]) -> Manifest:
-    """Return the manifest with the engine that won an engine benchmark and with the measurements of the benchmark."""
+    """Return the manifest with the fastest engine of an engine benchmark and with its measurements (`measured`)."""
     return {**manifest, "engine": {**asdict(engine), "why": reason}, "measured": list(measured)}
 
 

@@ -34,7 +34,7 @@ class GridSampler:
         self._points = itertools.product(*(axis.values for axis in spec.axes))
 
     def ask(self, number: int, known: Values | None) -> Values:
-        """Return the values of the next trial; `known` are its stored values if the sweep was resumed after it."""
+        """Return the values of trial `number`, the next trial; `known` are its stored values in a resumed sweep."""
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:

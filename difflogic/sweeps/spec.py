@@ -193,7 +193,7 @@ class Spec(SweepRequest, Document):
 
     @property
     def request(self) -> TrainRequest:
-        """Training request of each trial without a configuration, including when the trial stops."""
+        """Training options of each trial, including the stop condition, but without the configuration."""
         # With the metric tts, solutions end the trial; other metrics may still improve.
         request = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
         # Halving compares unfinished runs, so recipes must not restart them.

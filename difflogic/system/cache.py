@@ -31,7 +31,7 @@ VARIABLE = "DIFFLOGIC_CACHE_DIR"
 
 
 def user_cache() -> Path:
-    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, by default in the system's cache folder; create it."""
+    """Create and return the folder of all caches: DIFFLOGIC_CACHE_DIR, by default one in the system's cache folder."""
     try:
         usual = platformdirs.user_cache_dir("difflogic", appauthor=False)
     except RuntimeError:  # older versions return a path that begins with "~"
