@@ -1,6 +1,6 @@
-"""Diagnosis of recordings that contradict themselves: find a common mistake, such as swapped axes, as the cause.
+"""Diagnosis of recordings that contradict themselves: search for a common mistake, such as swapped axes, as the cause.
 
-A recording follows a rule if no two equal neighbourhoods have distinct successors. This is evidence only if several
+A recording follows a rule if no two equal neighbourhoods have different successors. This is evidence only if several
 neighbourhoods occur more than once.
 """
 
@@ -16,24 +16,24 @@ from difflogic.core.bits import Bits
 from difflogic.core.neighbourhoods import neighbourhoods
 
 CELLS = 1 << 18
-"""Approximate number of cells compared per mistake, which takes a fraction of a second."""
+"""Approximate number of cells compared per possible mistake, which takes a fraction of a second."""
 SIDE = 512
-"""Maximum number of rows, and of columns, that are compared; the rest of a larger grid is ignored."""
+"""Maximum number of rows and of columns that are compared; the rest of a larger grid is ignored."""
 REPEATED = 8
-"""Minimum number of neighbourhoods that must occur more than once; fewer are no evidence of a rule."""
+"""Minimum number of neighbourhoods that must occur more than once as evidence of a rule."""
 MOST_CHANNELS = 32
-"""Maximum number of channels of a reading: with more channels, equal cells are too rare for a comparison."""
+"""Maximum number of channels to compare; with more channels, equal cells are too rare."""
 COLOURS = 16
-"""Maximum number of colours of a drawing; images that were scaled or compressed have more."""
+"""Maximum number of colours in a drawing; images that were scaled or compressed have more."""
 
 Frames = npt.NDArray[Any]
-"""States `[T, H, W]` or bits `[T, H, W, C]`."""
+"""Recording as states `[T, H, W]` or bits `[T, H, W, C]`."""
 Reading = tuple[str, Frames, Frames]
-"""Name of a mistake, and the cells before and after a step once the mistake is corrected."""
+"""Possible mistake, as part of a sentence, and the cells before and after each step with it corrected."""
 
 
 def explanation(recording: Frames) -> str:
-    """Return the end of an error message that explains a contradiction; empty if no explanation is found."""
+    """Return the end of an error message that explains a contradiction; empty if there is no explanation."""
     some = recording[: max(6, 16 * CELLS // math.prod(recording.shape[1:3]))]
     if mistake := first_fit(chain(other_axes(recording), _other_frames(some), _other_cells(some))):
         return f"; but it follows a rule {mistake}"
@@ -45,22 +45,22 @@ def explanation(recording: Frames) -> str:
 
 
 def first_fit(readings: Iterable[Reading]) -> str:
-    """Return the name of the first mistake whose correction makes a recording follow a rule; empty if there is none."""
+    """Return the first mistake whose correction makes the recording follow a rule; empty if there is none."""
     return next((mistake for mistake, before, after in readings if _agreement(before, after) == 1), "")
 
 
 def bits_of(frames: Frames) -> Bits:
-    """Return states `[T, H, W]` as bits `[T, H, W, C]` with the fewest possible channels; return bits unchanged."""
+    """Return a recording as bits `[T, H, W, C]`; states `[T, H, W]` become the fewest channels that represent them."""
     if frames.ndim == 3:
         frames = frames[..., None] >> np.arange(max(1, int(frames.max(initial=0)).bit_length())) & 1
     return frames.astype(np.uint8)
 
 
 def _agreement(before: Frames, after: Frames) -> float:
-    """Return the share of cells that follow the most frequent successor of their neighbourhood; 0 without evidence."""
+    """Return the share of cells with the most frequent successor of their neighbourhood; 0 without evidence."""
     shown = max(2, CELLS // max(1, math.prod(before.shape[1:3])))
     x, y = (bits_of(frames[:shown, :SIDE, :SIDE]) for frames in (before, after))
-    # Cells at the border of a cropped grid lack some of their neighbours.
+    # Cells at the border of a cropped grid lack some neighbours.
     inner = np.s_[:, 1:-1, 1:-1] if x.shape[1:3] != before.shape[1:3] else np.s_[:]
     channels, shares = y.shape[-1], [0.0]
     for is_periodic in (True, False) if x.size and channels <= MOST_CHANNELS else ():
@@ -75,7 +75,7 @@ def _agreement(before: Frames, after: Frames) -> float:
 
 
 def other_axes(frames: Frames) -> Iterator[Reading]:
-    """Yield readings of an array with its axes in other orders."""
+    """Yield readings of an array with axes in another order."""
     orders = [(-1, 0, "with its last axis as time")]
     if frames.ndim == 4:
         orders += [(1, -1, "with its second axis as channels"), (2, 0, "with its third axis as time")]
@@ -88,11 +88,11 @@ def other_axes(frames: Frames) -> Iterator[Reading]:
 
 
 def _other_frames(frames: Frames) -> Iterator[Reading]:
-    """Yield readings of a recording that has superfluous or missing frames."""
+    """Yield readings of a recording without superfluous frames, or with frames missing."""
     new = frames[np.r_[True, (frames[1:] != frames[:-1]).reshape(len(frames) - 1, -1).any(axis=1)]]
     yield "without the frames that repeat the one before", new[:-1], new[1:]
     yield "with every second frame left out: save frames[::2]", frames[::2][:-1], frames[::2][1:]
-    # A cell after two steps depends on 5x5 cells, which are the neighbourhoods of 3x3 neighbourhoods.
+    # A cell after two steps depends on 5x5 cells, the neighbourhoods of its 3x3 neighbours.
     bits = bits_of(frames[: max(3, CELLS // math.prod(frames.shape[1:3]))])
     for is_periodic in (True, False):
         around = 1 + neighbourhoods(bits[:-1], is_periodic, "moore").reshape(bits[1:].shape[:3])
@@ -100,7 +100,7 @@ def _other_frames(frames: Frames) -> Iterator[Reading]:
 
 
 def _other_cells(frames: Frames) -> Iterator[Reading]:
-    """Yield readings of states without a margin, without grid lines, or with one pixel per cell."""
+    """Yield readings of states with the margin or grid lines removed, or with one pixel per cell."""
     if frames.ndim == 4:
         return
     rows, columns = (np.flatnonzero((frames != frames[0, 0, 0]).any(axis=(0, axis))) for axis in (2, 1))
@@ -114,7 +114,7 @@ def _other_cells(frames: Frames) -> Iterator[Reading]:
 
 
 def _sampled(frames: Frames) -> Frames:
-    """Return one pixel per cell; a cell may be any number of pixels wide and high."""
+    """Return frames with one pixel per cell, from cells of any width and height in pixels."""
     for axis in (1, 2):
         changes = np.diff(frames, axis=axis).any(axis=(0, 3 - axis))
         frames = frames.take(np.flatnonzero(np.r_[True, changes]), axis=axis)
@@ -122,7 +122,7 @@ def _sampled(frames: Frames) -> Frames:
 
 
 def _without_lines(frames: Frames, axis: int) -> Frames:
-    """Return the pixels without grid lines, which are equally spaced rows or columns of one colour."""
+    """Return frames without grid lines along `axis`: equally spaced rows or columns of a single colour."""
     are_plain = (frames == frames.take([0], 3 - axis)[:1]).all(axis=(0, 3 - axis))
     for distance in range(2, min(64, len(are_plain) // 2) + 1):
         for start in range(distance):

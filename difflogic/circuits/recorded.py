@@ -1,11 +1,11 @@
-"""Training samples from a recording of an automaton, or from a pattern and a rule that computes its next states.
+"""Training samples from a recording of an automaton, or from a pattern and a rule that computes next states.
 
     .gif     one image per frame; colours are states, the darkest is 0, and a cell may be a square of several pixels
     .npy     states [T, H, W], states of a line [T, W], or bits [T, H, W, C]; if the only values are 0 and one larger
-             value, the larger one is read as 1
+             value, this counts as 1
     pattern  RLE, plain text, Life 1.05 or 1.06, or MacroCell, run by the pattern's rule or by a named rule
 
-The bits of a state are a cell's channels, channel 0 the lowest. Each pair of frames is a sample of one step.
+The bits of a state are a cell's channels, lowest first. Each pair of successive frames is a sample of one step.
 """
 
 import math
@@ -27,25 +27,25 @@ from difflogic.system.array_files import UNREADABLE, numbers_in, reason
 from difflogic.system.cache import warn
 
 FRAMES = 50
-"""Default number of frames of a pattern."""
+"""Default number of frames generated from a pattern."""
 ROOM = 4
-"""Default ratio of the side of the torus to the side of the pattern."""
+"""Default ratio of the torus's side to the pattern's side."""
 MOST_CHANNELS = 8
 MOST_CELLS = 1 << 27
-"""Maximum number of cells in all frames together, whose comparison takes a GB of memory."""
+"""Maximum total number of cells in all frames, since comparing them takes a gigabyte of memory."""
 
 States = npt.NDArray[np.int64]
 Rule = Callable[[States], States]
-"""Function that returns the next states `[H, W]` of a torus."""
+"""Function from states `[H, W]` on a torus to the next states."""
 
 
 def samples(
     path: Path, rule: str | None = None, frames: int | None = None, size: tuple[int, int] | None = None
 ) -> Dataset:
-    """Return the pairs of consecutive frames of a file; `frames` is the maximum number of frames.
+    """Return the pairs of consecutive frames in a file as samples; `frames` is the maximum number of frames.
 
-    `rule` and `size` (height, width) require a pattern. Raises UsageError for unsuitable files and options, DataError
-    for a single frame, or a recording that contradicts itself both on a torus and with 0 outside.
+    `rule` and `size` (height, width) require a pattern. Raises UsageError for unsuitable files or options, or DataError
+    for a single frame or a recording that contradicts itself both on a torus and with a zero boundary.
     """
     kind = path.suffix.lower()
     if patterns.is_pattern(path):
@@ -66,7 +66,7 @@ def samples(
             f"{path} contradicts itself, so that no rule of 3x3 cells made it: {contradictions[0]}"
             f"{misread.explanation(recording)}."
         )
-    # If an axis of the grid is read as channels, equal cells are so rare that contradictions hardly occur.
+    # If an axis of the grid is mistaken for channels, equal cells are so rare that contradictions hardly occur.
     channels = recording.shape[-1]
     if recording.ndim == 4 and channels > MOST_CHANNELS and (fix := misread.first_fit(misread.other_axes(recording))):
         raise DataError(f"{path} has {channels} channels as bits [T, H, W, C], but it follows a rule {fix}.")
@@ -105,10 +105,10 @@ def _gif(path: Path) -> States:
     colours, states = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if len(colours) > 1 << MOST_CHANNELS:
         raise DataError(f"{path} has {len(colours)} colours: expected one for each state of a cell, as in a drawing.")
-    # The darkest is 0, by luma, so that black, or the colour nearest to it, is a cell that is off.
+    # The darkest colour, by luma, is 0, so that black or the colour closest to it is a cell that is off.
     order = np.argsort(np.argsort(colours @ np.array([299, 587, 114]), kind="stable"))
     frames: States = order[states.reshape(pixels.shape[:3])]
-    # The width of a cell in pixels divides the position of every change of colour.
+    # A cell's width in pixels divides the position of every change of colour.
     side = math.gcd(*frames.shape[1:])
     for axis in (1, 2):
         changes = np.diff(frames, axis=axis).any(axis=tuple({0, 1, 2} - {axis}))
@@ -117,7 +117,7 @@ def _gif(path: Path) -> States:
 
 
 def _check_size(path: Path, cells: int) -> None:
-    """Raise LimitError for more than MOST_CELLS."""
+    """Raise LimitError if a recording has more than MOST_CELLS cells in all frames."""
     if cells > MOST_CELLS:
         raise LimitError(
             f"The recording {path} has {cells} cells in all frames, expected at most {MOST_CELLS}: give a shorter one."
@@ -125,7 +125,7 @@ def _check_size(path: Path, cells: int) -> None:
 
 
 def _animated(path: Path, rule: str | None, frames: int, size: tuple[int, int] | None) -> States:
-    """Return the states `[frames, H, W]` of a pattern that starts in the middle of a torus."""
+    """Run a pattern from the centre of a grid, and return the states `[frames, H, W]`."""
     pattern, stated, is_periodic = patterns.read(path)
     name = rule or stated
     if not name:
@@ -143,13 +143,13 @@ def _animated(path: Path, rule: str | None, frames: int, size: tuple[int, int] |
     grid[top : top + pattern.shape[0], left : left + pattern.shape[1]] = pattern
     states = [grid]
     while len(states) < frames:
-        # To simulate a plane on a torus, an empty border is added before each step and removed after it.
+        # To simulate a plane on a torus, add an empty border before each step and remove it afterwards.
         states.append(step(np.pad(states[-1], 1))[1:-1, 1:-1] if is_periodic is False else step(states[-1]))
     return np.stack(states)
 
 
 def notation(path: Path, rule: str | None) -> str:
-    """Return `rule`, or else the rule of a pattern, with the bounded grid of the pattern, as in `B3/S23:T20,10`."""
+    """Return `rule`, by default the pattern's, with the pattern's bounded grid if any, as in `B3/S23:T20,10`."""
     pattern = patterns.read(path)
     height, width = pattern.states.shape
     grid = "" if pattern.is_periodic is None else f":{'PT'[pattern.is_periodic]}{width},{height}"
@@ -157,7 +157,7 @@ def notation(path: Path, rule: str | None) -> str:
 
 
 def named(name: str) -> Rule:
-    """Return the step function of a notation, a `.rule` file or a circuit of the zoo. Raises ConfigError."""
+    """Return the step function of a rule's notation, a `.rule` file or a zoo circuit. Raises ConfigError."""
     path = name.lower() if name.lower() in zoo.names() else name
     is_loaded = path in zoo.names() or readers.named(Path(name)) is not None
     netlist = source.load(path).netlist if is_loaded else readers.rule_netlist(name, periodic=True)

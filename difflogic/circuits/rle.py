@@ -1,6 +1,6 @@
-"""Writing of patterns as RLE, the format of Golly and the Life lexicons, which `difflogic.core.patterns` reads.
+"""Writer of patterns as RLE, the format of Golly and the Life lexicons, which `difflogic.core.patterns` reads.
 
-The bits of a state are a cell's channels, at most eight, channel 0 the lowest.
+The bits of a state are a cell's channels, at most eight, lowest first.
 """
 
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from difflogic.model.cell_netlist import CellNetlist
 
 MOST_CHANNELS = 8
 LINE = 70
-"""Maximum number of characters per line, by convention."""
+"""Maximum number of characters per line of an RLE file, by convention."""
 
 
 def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
     """Return a built-in rule of Golly for a grid of this size, and a remark if it differs from the circuit's rule.
 
     For one channel the rule is exact, in Life's notation or as MAP, all 512 entries in Base64. More channels, or a cell
-    that becomes 1 in an empty neighbourhood, need a rule file; the result is then a rule of Golly with enough states.
+    that becomes 1 in an empty neighbourhood, need a rule file; the result is then any Golly rule with enough states.
     """
-    # All 512 neighbourhoods of channel 0, repeated for other channels, which are ignored below.
+    # All 512 neighbourhoods of channel 0, repeated for other channels, whose outputs are ignored below.
     patches = np.resize(rules.patches().T, (netlist.inputs, rules.ENTRIES))
     entries = unpack_bits(netlist.evaluate(pack_bits(patches)), rules.ENTRIES)[0]
     if netlist.channels > 1 or entries[0]:
@@ -37,13 +37,13 @@ def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
 
 
 def numbers(grid: Bits) -> npt.NDArray[np.int64]:
-    """Return each cell's channels `[..., C]` as one number `[...]`, channel 0 its lowest bit."""
+    """Return the channels of each cell `[..., C]` as one number `[...]`, channel 0 as the lowest bit."""
     states: npt.NDArray[np.int64] = (grid.astype(np.int64) << np.arange(grid.shape[-1])).sum(axis=-1)
     return states
 
 
 def text(grid: Bits, rule: str, remark: str = "") -> str:
-    """Return the RLE of a grid, uint8 `[H, W, C]` of at most eight channels, with its rule."""
+    """Return the contents of an RLE file for a grid, uint8 `[H, W, C]` with at most eight channels, and its rule."""
     states = numbers(grid)
     words: list[str] = []
     skipped = 0
@@ -59,7 +59,7 @@ def text(grid: Bits, rule: str, remark: str = "") -> str:
 
 
 def runs_of(row: npt.NDArray[np.int64], two_states: bool) -> list[str]:
-    """Return the runs of a row of states, each a count and a state, `b` or `o` in a rule of two states."""
+    """Return the runs in a row of states as RLE words: a count and a state, `b` or `o` if there are two states."""
     runs = []
     for state, group in groupby(row.tolist()):
         count = len(list(group))
@@ -68,7 +68,7 @@ def runs_of(row: npt.NDArray[np.int64], two_states: bool) -> list[str]:
 
 
 def wrapped(words: list[str]) -> Iterator[str]:
-    """Yield lines of complete words, of at most `LINE` characters."""
+    """Yield lines of at most `LINE` characters that consist of complete words."""
     line: list[str] = []
     length = 0
     for word in words:

@@ -1,1 +1,1 @@
-"""Simulation of a hard circuit on one large grid: engines, initial states, and files of results."""
+"""Simulation of a hard circuit on one large grid: engines, initial states, and result files."""

@@ -1,12 +1,12 @@
-"""Choice of the engine of a simulation: by name, or the fastest one by measurement.
+"""Choice of the engine for a simulation: by name, or the fastest one by measurement.
 
 | engine      | description                                                                       |
 |-------------|-----------------------------------------------------------------------------------|
 | `numba`     | the circuit as machine code by LLVM; all cores                                    |
-| `gpu`       | the circuit as WGSL, or a table; `gpu:INDEX` and `gpu:NAME` choose the adapter    |
+| `gpu`       | the circuit as WGSL or a table; `gpu:INDEX` or `gpu:NAME` chooses the adapter     |
 | `reference` | NumPy                                                                             |
 
-Code that was compiled for a circuit is tested first: two steps on a small grid must equal those of the reference.
+Code compiled for a circuit is tested first: two steps on a small grid must equal those of `reference`.
 """
 
 import time
@@ -26,20 +26,20 @@ from difflogic.system.words import counted
 
 NAMES = ("auto", "numba", "gpu", "reference")
 SHORT_S = 1.0
-"""Minimum duration in seconds of a run by `numba` for which the engines are compared."""
+"""Estimated seconds of a run by `numba` from which engines are compared by measurement."""
 MEASURE_S = 0.1
 
 COPIES = {"gpu": 4, "reference": 24}
-"""Memory of an engine as a number of states, including the initial or the written one; `reference` stores patches."""
+"""Memory per engine as a multiple of one state, including the initial or written state; `reference` stores patches."""
 OTHER_COPIES = 1.25
-"""Memory of a run by `numba` outside the engine, as a number of states: the initial or last one, and cell counts."""
+"""Memory of a `numba` run outside the engine as a multiple of one state: the initial or last state, and cell counts."""
 
 _TRIAL = (5, 70)
-"""Height and width of the grid of the test."""
+"""Height and width of the grid on which compiled code is tested."""
 
 
 class Opened(NamedTuple):
-    """Simulation in its initial state, and the reason for the choice of its engine."""
+    """Simulation in its initial state, with the engine's name and the reason for choosing it, for messages."""
 
     name: str
     simulation: Simulation
@@ -47,7 +47,7 @@ class Opened(NamedTuple):
 
 
 def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
-    """Return the simulation at `start`; `auto` chooses an engine for `steps` steps. Raises UsageError, DeviceError."""
+    """Open a simulation at `start`; `auto` chooses the engine for `steps` steps. Raises UsageError or DeviceError."""
     name, _, which = engine.partition(":")
     if name not in NAMES or (which and name != "gpu"):
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")
@@ -81,7 +81,7 @@ def _gpu(spec: SimulationSpec, which: str | None = None, require_hardware: bool 
 
 
 def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec], Simulation]) -> None:
-    """Raise DeviceError if two steps on a small random grid differ from those of the reference."""
+    """Raise DeviceError if the engine's first two steps on a small random grid differ from those of the reference."""
     small = replace(spec, height=_TRIAL[0], width=_TRIAL[1])
     start = planes_of(small, "random", bernoulli.CERTAIN // 2)
     states = []
@@ -98,7 +98,7 @@ def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec],
 
 
 def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
-    """Open `numba` for a short run or without a hardware GPU, else the faster of `numba` and `gpu` on some steps."""
+    """Open `numba` for a short run or without a hardware GPU, otherwise the engine measured as faster on this grid."""
     numba = _numba(spec)
     seconds = _seconds_per_step(numba, start)
     numba.put(start)
@@ -129,7 +129,7 @@ def _hardware() -> bool:
 
 
 def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
-    """Return the seconds per step: one step to warm up, then as many as fit into `MEASURE_S`."""
+    """Measure the minimum seconds per step within `MEASURE_S`, after one step to warm up."""
     simulation.put(start)
     simulation.run(1)
     steps, best = 1, float("inf")
@@ -138,13 +138,13 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
         began = time.perf_counter()
         simulation.run(steps)
         best = min(best, (time.perf_counter() - began) / steps)
-        # Slices grow, since short ones mostly measure the call. The fastest counts: other processes only slow a slice.
+        # Slices grow, since short ones mostly measure the call. The fastest counts, since other processes slow slices.
         steps = min(2 * steps, 1000)
     return best
 
 
 def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto", to_write: int = 0) -> None:
-    """Raise LimitError, with the largest size that fits, if simulating and writing take more than `available` bytes."""
+    """Raise LimitError, with a size that fits, if a run and `to_write` bytes for a file exceed `available` bytes."""
     from difflogic.cpu.hard.simulation import held_bytes
 
     copies = COPIES.get(engine.partition(":")[0])

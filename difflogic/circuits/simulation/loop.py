@@ -1,4 +1,4 @@
-"""Loop of a simulation in slices that are short enough to be stopped and watched."""
+"""Simulation loop in slices that are short enough to stop and watch the run."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ SLICE_S = 0.1
 
 @dataclass(frozen=True)
 class SimulationProgress:
-    """Progress of a run; `seconds` is the time of the engine, without the watcher."""
+    """Progress of a run; `seconds` is the time spent in the engine, excluding the watcher."""
 
     step: int
     steps: int
     seconds: float
     cells: int
-    """Number of cells of the grid."""
+    """Number of cells in the grid."""
 
     @property
     def updates_per_s(self) -> float:
-        """Number of cell updates per second: cells times steps."""
+        """Number of cell updates (cells times steps) per second; 0 before the first step."""
         return self.step * self.cells / self.seconds if self.seconds else 0.0
 
 
 class Watcher(Protocol):
-    """Receiver of the frames and the progress of a run."""
+    """Receiver of a run's frames and progress."""
 
     every: int
     """Number of steps between frames; 0 for no frames."""
 
     def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Receive a frame: the initial state, the state after every `every` steps, and the last state."""
+        """Receive a frame: the initial state, each state after `every` more steps, and the last state."""
 
     def advanced(self, progress: SimulationProgress) -> None:
-        """Receive the progress after some steps."""
+        """Receive the progress after each slice of steps."""
 
 
 class Repetition:
-    """Detector of the first state that repeats one of the last `longest` states, by hashes of 256 bits."""
+    """Detector of the first state that equals one of the last `longest` states, by 256-bit hashes."""
 
     def __init__(self, longest: int) -> None:
         self.longest = longest
         self.period: int | None = None
-        """Number of steps since the equal earlier state; None until a state repeats."""
+        """Number of steps since the equal earlier state; None while no state repeats."""
         self._steps: dict[bytes, int] = {}
 
     @classmethod
     def of(cls, until: str, spec: SimulationSpec) -> Repetition | None:
-        """Return the detector for `still` or `period:N`; None for `steps`. Raises UsageError."""
+        """Return the detector for `until`: `still` or `period:N`; None for `steps`. Raises UsageError."""
         if until == "steps":
             return None
         match = re.fullmatch(r"still|period:([1-9]\d{0,8})", until)
@@ -69,7 +69,7 @@ class Repetition:
         return cls(int(match[1] or 1))
 
     def found(self, simulation: Simulation) -> bool:
-        """Store the state, and return whether it repeats an earlier state."""
+        """Store the simulation's state, and return whether it repeats an earlier one."""
         digest = hashlib.blake2b(simulation.planes().tobytes(), digest_size=32).digest()
         before = self._steps.get(digest)
         if before is not None:
@@ -88,7 +88,7 @@ def advance(
     stopped: Callable[[], bool],
     repetition: Repetition | None = None,
 ) -> SimulationProgress:
-    """Run all steps, or stop if `stopped` returns True or the state repeats."""
+    """Run `steps` steps, or until `stopped` returns True or `repetition` finds a repeated state."""
     cells = simulation.spec.height * simulation.spec.width
     progress = SimulationProgress(0, steps, 0.0, cells)
     shown = _show(watcher, progress, simulation, -1)
@@ -101,7 +101,7 @@ def advance(
         simulation.run(count)
         took = time.perf_counter() - began
         progress = SimulationProgress(progress.step + count, steps, progress.seconds + took, cells)
-        # A slice has the steps that take SLICE_S at the last speed, but at most four times those of the last slice,
+        # A slice has as many steps as take SLICE_S at the last speed, but at most four times as many as the last slice,
         # since the first slice may include compilation.
         at_once = max(1, min(int(count * SLICE_S / max(took, 1e-9)), 4 * at_once))
         watcher.advanced(progress)
@@ -112,7 +112,7 @@ def advance(
 
 
 def _show(watcher: Watcher, progress: SimulationProgress, simulation: Simulation, shown: int) -> int:
-    """Pass a frame to the watcher unless the present step was `shown` already; return the present step."""
+    """Pass a frame to the watcher unless the current step is `shown`, the last one passed; return the current step."""
     if watcher.every and progress.step != shown:
         watcher.frame(progress, simulation)
     return progress.step

@@ -1,4 +1,4 @@
-"""Images of states: PNG and GIF files, and arrays for a screen, reduced if a grid is large."""
+"""Images of states: PNG and GIF files, and arrays for display, scaled down for large grids."""
 
 import io
 from collections.abc import Sequence
@@ -13,33 +13,33 @@ from difflogic.errors import DataError
 from difflogic.runs.film import FRAME_MS, LAST_FRAME_MS, PAPER, enlarged, pixels_of, space_time
 
 Picture = npt.NDArray[np.uint8]
-"""Grey image `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""
+"""Image with values 0 to 255: grey, `[h, w]`, or red, green and blue, `[h, w, 3]`."""
 
 GREY: Picture = np.zeros((0, 3), dtype=np.uint8)
-"""Palette of a circuit whose states have no colours."""
+"""Empty palette, for circuits whose states have no colours."""
 THRESHOLD = 128
-"""Minimum value of a pixel that is read as 1."""
+"""Minimum value of a pixel in an image file for a bit of 1."""
 GIF_SIDE = 512
-"""Maximum number of pixels of a GIF's longer side."""
+"""Maximum length of a GIF's longer side in pixels; larger grids are scaled down."""
 LEAST_SIDE = 256
-"""Number of pixels of a GIF's longer side up to which the cells of a small grid are enlarged."""
+"""Length of a GIF's longer side in pixels up to which the cells of a small grid are enlarged."""
 _PIXELS = 1 << 24
-"""Approximate number of bits unpacked at a time."""
+"""Approximate number of bits to unpack at once."""
 
 
 def shown(visible: int) -> int:
-    """Return the number of channels in an image: three (red, green, blue) if three or more are visible, else one."""
+    """Return the number of channels in an image: three (red, green, blue) for three or more visible, otherwise one."""
     return 3 if visible >= 3 else 1
 
 
 def picture(
     planes: Planes, width: int, visible: int, most: tuple[int, int] | None = None, palette: Picture = GREY
 ) -> Picture:
-    """Return the image of a state; if it exceeds the size `most`, its pixels are means of squares of cells."""
+    """Return a state as an image; if it exceeds `most`, `(height, width)`, pixels are means of squares of cells."""
     channels = visible if len(palette) else shown(visible)
     height = len(planes)
     side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
-    # A large grid is unpacked and reduced strip by strip, each some squares high.
+    # A large grid is unpacked and scaled down in strips, each a multiple of squares high.
     rows = max(1, _PIXELS // (width * side * channels)) * side
     parts = []
     for top in range(0, height, rows):
@@ -51,7 +51,7 @@ def picture(
 
 
 def _shrunk(cells: Picture, side: int) -> Picture:
-    """Return the means of squares of `side` cells; those at the right and lower border may be smaller."""
+    """Return the means of squares with `side` cells per side; those at the right and bottom may be smaller."""
     if side == 1:
         return cells
     rows, columns = (np.arange(0, extent, side) for extent in cells.shape[:2])
@@ -64,7 +64,7 @@ def _shrunk(cells: Picture, side: int) -> Picture:
 
 
 def png(planes: Planes, width: int, visible: int, palette: Picture = GREY) -> bytes:
-    """Return a PNG with one pixel per cell."""
+    """Return a state as the contents of a PNG file with one pixel per cell."""
     from PIL import Image
 
     image = Image.fromarray(picture(planes, width, visible, palette=palette))
@@ -74,7 +74,7 @@ def png(planes: Planes, width: int, visible: int, palette: Picture = GREY) -> by
 
 
 def history(rows: Sequence[Picture]) -> bytes:
-    """Return a PNG of the states of a line, each below the previous state."""
+    """Return the states of a one-dimensional automaton, from top to bottom, as the contents of a PNG file."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -83,7 +83,7 @@ def history(rows: Sequence[Picture]) -> bytes:
 
 
 def gif(pictures: Sequence[Picture], neighbourhood: str = "moore") -> bytes:
-    """Return an endless animation with a pause on its last frame; hexagons and lines are drawn as in `runs.film`."""
+    """Return a looping GIF file with a pause on the last frame; hexagons and lines are drawn as in `runs.film`."""
     from PIL import Image
 
     images = np.stack(pictures)
@@ -101,13 +101,13 @@ def gif(pictures: Sequence[Picture], neighbourhood: str = "moore") -> bytes:
 
 
 def size(path: Path) -> tuple[int, int]:
-    """Return height and width of an image file. Raises DataError."""
+    """Return height and width of an image file in pixels. Raises DataError."""
     width, height = _open(path).size
     return height, width
 
 
 def read(path: Path, channels: int, visible: int) -> Bits:
-    """Return the bits of an image file, light as 1, uint8 `[H, W, 1 or 3]`. Raises DataError."""
+    """Return an image file as bits, 1 for light pixels, uint8 `[H, W, C]`, C at most `channels`. Raises DataError."""
     image = _open(path)
     try:
         pixels = np.asarray(image.convert("RGB" if shown(visible) == 3 else "L"))

@@ -1,4 +1,4 @@
-"""Files of a simulation: its last state, or several states, as RLE, PNG, GIF or npy."""
+"""Result files of a simulation: the last state, or several states, as RLE, PNG, GIF or npy."""
 
 import io
 
@@ -13,15 +13,15 @@ from difflogic.system.files import Output
 
 FORMATS = (".rle", ".png", ".gif", ".npy")
 MOVING = (".gif", ".npy")
-"""Formats of several states."""
+"""File formats that contain several states."""
 GIF_FRAMES = 60
-"""Default number of frames of a GIF."""
+"""Default approximate number of frames in a GIF."""
 PNG_ROWS = 1024
-"""Default number of steps of a one-dimensional automaton, which are the rows of its PNG."""
+"""Default approximate number of rows in the PNG of a one-dimensional automaton, one per recorded step."""
 
 
 class Recording:
-    """Output file of a simulation. Raises UsageError for an unsuitable format, before the simulation begins."""
+    """Output file of a simulation. When created, it raises UsageError for an unsuitable format."""
 
     def __init__(self, out: Output, spec: SimulationSpec, steps: int, every: int | None) -> None:
         self.out, self.spec, self._steps = out, spec, steps
@@ -33,14 +33,14 @@ class Recording:
             raise UsageError(f"--every needs a file that holds several states, .gif or .npy, not {self.kind}.")
         frames = PNG_ROWS if self._is_history else GIF_FRAMES
         self.every = every or (max(1, steps // frames) if self.kind == ".gif" or self._is_history else 0)
-        # A hexagon is at least 4 pixels wide.
+        # Hexagons are at least 4 pixels wide.
         self._side = pictures.GIF_SIDE // (4 if spec.netlist.neighbourhood == "hex" else 1)
         self._pictures: list[pictures.Picture] = []
         self._grids: list[Bits] = []
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the parts of states that the file omits."""
+        """Sentences on details of states that the file omits."""
         spec, notes = self.spec, []
         longest = max(spec.height, spec.width)
         if self.kind == ".gif" and longest > self._side:
@@ -52,18 +52,18 @@ class Recording:
 
     @property
     def held_bytes(self) -> int:
-        """Number of bytes of memory for writing the file: states are unpacked to a byte for each bit of a cell."""
+        """Number of bytes of memory needed to write the file: states are unpacked to a byte per channel of a cell."""
         spec = self.spec
         colours = 1 if spec.netlist.visible == 1 else 3
         # Measured: arrays are in memory three times, or four times if several states are joined. An RLE has at most one
-        # word for each cell.
+        # word per cell.
         of_npy = 4 * spec.channels * (self._steps // self.every + 2) if self.every else 3 * spec.channels
         of_rle = 32 + 13 * self._rle_channels()
         per_cell = {".npy": of_npy, ".rle": of_rle, ".gif": 14, ".png": 2 * colours}[self.kind]
         return per_cell * spec.height * spec.width
 
     def add(self, planes: Planes) -> None:
-        """Add a state to a file of several states."""
+        """Add a state if the file contains several states; do nothing for other files."""
         if self.kind == ".gif" or self._is_history:
             most = (self._side, self._side) if self.kind == ".gif" else None
             netlist = self.spec.netlist
@@ -73,7 +73,7 @@ class Recording:
             self._grids.append(unpack_planes(planes, self.spec.width))
 
     def write(self, planes: Planes) -> None:
-        """Write the file with the last state. Raises DifflogicError."""
+        """Write the file, with `planes` as the last state. Raises DifflogicError."""
         self.out.write(self._bytes(planes))
 
     def _bytes(self, planes: Planes) -> bytes:
@@ -94,6 +94,6 @@ class Recording:
         return buffer.getvalue()
 
     def _rle_channels(self) -> int:
-        """Return the number of channels in an RLE: all if they fit, else the visible ones that fit."""
+        """Return the number of channels in an RLE file: all if they fit, otherwise as many visible ones as fit."""
         channels = self.spec.channels
         return channels if channels <= rle.MOST_CHANNELS else min(self.spec.netlist.visible, rle.MOST_CHANNELS)

@@ -14,21 +14,21 @@ from difflogic.system.array_files import bits_in, numbers_in
 
 NAMES = ("random", "seed", "zeros", "picture")
 SHAPES = ("[H, W]", "[H, W, C]")
-"""Shapes of the cells in a file."""
+"""Shapes of arrays in .npy files of initial states."""
 GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a file: a pattern, .png or .npy"
 
 
 class StartFile(NamedTuple):
-    """Size of the state in a start file, or of the grid if the rule of a pattern states one."""
+    """Size of the state in a start file, or of the grid if a pattern's rule specifies one."""
 
     height: int
     width: int
     is_periodic: bool | None = None
-    """True if the rule of a pattern states a torus, False for a plane; None if it states no boundary."""
+    """True if a pattern's rule specifies a torus, False for a plane; None if no boundary is specified."""
 
 
 def file_of(start: str) -> Path | None:
-    """Return the file that a start names; None if it is one of `NAMES`. Raises UsageError."""
+    """Return the file named `start`, or None if `start` is one of `NAMES`. Raises UsageError if it is neither."""
     if start in NAMES:
         return None
     path = Path(start)
@@ -38,7 +38,7 @@ def file_of(start: str) -> Path | None:
 
 
 def start_file(start: str) -> StartFile | None:
-    """Return the size of a start file, or None if the start is one of `NAMES`. Raises DataError or UsageError."""
+    """Return the size of the start file, or None if `start` is one of `NAMES`. Raises DataError or UsageError."""
     if (path := file_of(start)) is None:
         return None
     kind = _kind_of(path)
@@ -53,13 +53,13 @@ def start_file(start: str) -> StartFile | None:
 
 
 def _kind_of(path: Path) -> str:
-    """Return .npy, .png, or an empty text for a pattern, which is recognised by its content."""
+    """Return `.npy` or `.png`, or an empty text for a pattern, which is recognised by its contents."""
     suffix = path.suffix.lower()
     return suffix if suffix in (".npy", ".png") and not patterns.is_pattern(path) else ""
 
 
 def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
-    """Return the initial state; `units` is the probability of a 1 in a random state, in the units of `bernoulli`.
+    """Return the initial state; `units` is the probability of a 1 in a random state, in units of `bernoulli`.
 
     The cells of a file are centred in the grid. Raises DataError or UsageError.
     """
@@ -80,7 +80,7 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
         for channel in range(spec.channels):
             key = bernoulli.start_key(spec.seed, channel)
             planes[:, channel] = bernoulli.coins(key, spec.height, spec.words, units)
-        # The last word of a row may hold fewer than 64 cells, and the bits beyond them must be 0.
+        # The last word of a row may contain fewer than 64 cells, and the bits after these must be 0.
         planes[..., -1] &= spec.last_word
     elif start == "seed":
         planes[spec.height // 2, :, spec.width // 2 // 64] = 1 << spec.width // 2 % 64
@@ -97,7 +97,7 @@ def _check_room(spec: SimulationSpec, size: tuple[int, ...], name: str) -> None:
 
 
 def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
-    """Return a grid with `cells [h, w, c]` in its middle, in the first channels."""
+    """Return a grid of zeros with `cells`, uint8 `[h, w, c]`, in the centre and in the first channels."""
     height, width = cells.shape[:2]
     grid = np.zeros((spec.height, spec.width, spec.channels), dtype=np.uint8)
     top, left = (spec.height - height) // 2, (spec.width - width) // 2
@@ -106,7 +106,7 @@ def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
 
 
 def _read(spec: SimulationSpec, path: Path) -> Bits:
-    """Return the cells of a file, uint8 `[h, w, c]`, with at most as many channels as the circuit."""
+    """Return the cells of a start file, uint8 `[h, w, c]`, with at most the circuit's channels. Raises DataError."""
     kind = _kind_of(path)
     if not kind:
         return patterns.bits_of(patterns.read(path, spec.channels).states, spec.channels)
