@@ -20,7 +20,7 @@ from difflogic.model.circuit import Circuit
 def memory_plans(adapter: str | None, config: Config, population: int, max_memory: int | None) -> list[dict[str, Any]]:
     """Return a row per strategy with the bytes of each buffer of the largest group; `chosen` marks the selected one.
 
-    Strategy `kept` stores all gate values in the forward pass. Strategy `recomputed` stores only every state, or every
+    Strategy `kept` stores all gate values in the forward pass. Strategy `recomputed` stores only the states, or every
     2nd, 3rd, ... state, and recomputes the steps. Raises LimitError if memory is insufficient for every strategy.
     """
     jobs = [sizes(member) for member in configs(config, population)]

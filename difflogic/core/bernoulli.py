@@ -7,7 +7,7 @@ sampled. In word `j` of row `y`, with `words` words per row, `u_n'` is the three
 `(y*words + j, n)`, its first word in the lower half. Four more rounds of threefry yield each following `u_k'`.
 
 A new block for each bit would take five times as long. After four rounds, a test of two million words showed no
-dependence between two or three bits of a word; after three rounds five bits depend on each other, after two rounds two.
+dependence between two or three bits of a word; after three rounds, five bits are dependent, after two some pairs.
 """
 
 import numpy as np

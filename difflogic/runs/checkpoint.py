@@ -2,7 +2,7 @@
 
 The format is safetensors. Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32
 `[K, 2, out]`; `wires.update.L` int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64
-`[]` (`best` is the lowest scheduled hard loss, -1 before the first); for a sample pool `pool` uint8
+`[]` (`best` is the lowest hard loss of a scheduled evaluation, -1 before the first); for a sample pool `pool` uint8
 `[pool, ceil(H*W*C / 8)]`, eight values per byte, the first in the highest bit; during a search, `costs`
 uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
 
