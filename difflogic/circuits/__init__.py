@@ -1,1 +1,1 @@
-"""Reading, simplification, proofs, export and simulation of hard circuits."""
+"""Reading, simplification, proof, export and simulation of hard circuits."""

@@ -50,14 +50,14 @@ def first_fit(readings: Iterable[Reading]) -> str:
 
 
 def bits_of(frames: Frames) -> Bits:
-    """Return a recording as bits `[T, H, W, C]`; states `[T, H, W]` become the fewest channels that represent them."""
+    """Return a recording as bits `[T, H, W, C]`; states `[T, H, W]` are converted to the fewest possible channels."""
     if frames.ndim == 3:
         frames = frames[..., None] >> np.arange(max(1, int(frames.max(initial=0)).bit_length())) & 1
     return frames.astype(np.uint8)
 
 
 def _agreement(before: Frames, after: Frames) -> float:
-    """Return the share of cells with the most frequent successor of their neighbourhood; 0 without evidence."""
+    """Return the share of cells whose next state is their neighbourhood's most frequent one; 0 without evidence."""
     shown = max(2, CELLS // max(1, math.prod(before.shape[1:3])))
     x, y = (bits_of(frames[:shown, :SIDE, :SIDE]) for frames in (before, after))
     # Cells at the border of a cropped grid lack some neighbours.
@@ -75,7 +75,7 @@ def _agreement(before: Frames, after: Frames) -> float:
 
 
 def other_axes(frames: Frames) -> Iterator[Reading]:
-    """Yield readings of an array with axes in another order."""
+    """Yield possible readings of an array that has its axes in the wrong order."""
     orders = [(-1, 0, "with its last axis as time")]
     if frames.ndim == 4:
         orders += [(1, -1, "with its second axis as channels"), (2, 0, "with its third axis as time")]
@@ -88,7 +88,7 @@ def other_axes(frames: Frames) -> Iterator[Reading]:
 
 
 def _other_frames(frames: Frames) -> Iterator[Reading]:
-    """Yield readings of a recording without superfluous frames, or with frames missing."""
+    """Yield possible readings of a recording that has superfluous frames or lacks frames."""
     new = frames[np.r_[True, (frames[1:] != frames[:-1]).reshape(len(frames) - 1, -1).any(axis=1)]]
     yield "without the frames that repeat the one before", new[:-1], new[1:]
     yield "with every second frame left out: save frames[::2]", frames[::2][:-1], frames[::2][1:]
@@ -100,7 +100,7 @@ def _other_frames(frames: Frames) -> Iterator[Reading]:
 
 
 def _other_cells(frames: Frames) -> Iterator[Reading]:
-    """Yield readings of states with the margin or grid lines removed, or with one pixel per cell."""
+    """Yield possible readings of images as cells: without the margin or grid lines, or with one pixel per cell."""
     if frames.ndim == 4:
         return
     rows, columns = (np.flatnonzero((frames != frames[0, 0, 0]).any(axis=(0, axis))) for axis in (2, 1))

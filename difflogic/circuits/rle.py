@@ -59,7 +59,7 @@ def text(grid: Bits, rule: str, remark: str = "") -> str:
 
 
 def runs_of(row: npt.NDArray[np.int64], two_states: bool) -> list[str]:
-    """Return the runs in a row of states as RLE words: a count and a state, `b` or `o` if there are two states."""
+    """Return a row of states as run-length words: a count, and a state, which is `b` or `o` if there are only two."""
     runs = []
     for state, group in groupby(row.tolist()):
         count = len(list(group))

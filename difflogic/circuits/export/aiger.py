@@ -3,7 +3,7 @@
 A cell has inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`; a controller has `code[i]` and
 `action[i]`, and any other function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches that begin at
 0, as the oldest version of the format requires. Its inputs `start[y][x][channel]` are the state in the first step, so
-any initial state is possible. If the grid has a claim, the only output is 1 when the claim is violated.
+any initial state is possible. If the grid has a claim, the only output is 1 if the claim is violated.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
@@ -59,7 +59,7 @@ def encode(netlist: Netlist) -> bytes:
 
 
 def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
-    """Add gate `gate` (0 to 15) of literals a and b as ANDs, an OR of truth table rows, and return its literal."""
+    """Build the gate with id `gate`, 0 to 15, on the literals `a` and `b` from ANDs, and return its literal."""
     rows = [row for row in range(4) if gate >> (3 - row) & 1]
     inverted = len(rows) > 2 or rows == [0, 3]  # XNOR is an inverted XOR, as in other programs
     if inverted:

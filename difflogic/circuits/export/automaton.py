@@ -18,7 +18,7 @@ from difflogic.model.grid import Grid
 from difflogic.model.straight_line import lines
 
 _RUNS = (1, 1, 2, 1, 3, 1, 1, 5)
-"""Number of steps from each state that the bench compares to the next one."""
+"""Numbers of steps between successive states that the bench compares."""
 _LOADED = 0xFFFF
 _SEED = 29
 _LANES = (8, 1)

@@ -28,7 +28,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 _FEW_ROWS, _MOST_ROWS, _STRIP_ROWS = 4, 64, 256
-"""Minimum and maximum number of rows per strip; number of rows times channels that fits in the L1 cache."""
+"""Minimum and maximum number of rows per strip; maximum number of rows times channels that fits in the L1 cache."""
 _STACK_ROWS = 1638
 """Maximum number of rows times channels on the stack, including two extra rows: 128 KB with ten words per row."""
 _GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"}
@@ -66,9 +66,9 @@ FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"
 _GRIDS = ((1, 1), (3, 5), (4, 64), (5, 65), (2, 128), (70, 200))
 _STEPS = 10
 _DEMO = (9, 70, 12, 7)
-"""Height, width, number of steps and seed for verifying the demo."""
+"""Height, width, number of steps and seed with which the demo is verified."""
 _SLOW = 20_000
-"""Number of gates from which gcc would take minutes to optimise."""
+"""Minimum number of gates of a circuit that gcc would take minutes to optimise."""
 
 
 def optimised(netlist: Netlist) -> str:

@@ -16,7 +16,7 @@ from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lin
 
 _TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
 _INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
-"""Mapping from the id of a gate with one inverted input to its DigitalJS type and the index of that input."""
+"""Mapping from ids of gates with one inverted input to the plain gate's DigitalJS type and the index of that input."""
 
 Device = dict[str, str | int]
 

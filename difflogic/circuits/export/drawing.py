@@ -27,7 +27,7 @@ SYMBOLS = {
     1: ("AND", (0, 0)), 2: ("AND", (0, 1)), 4: ("AND", (1, 0)), 6: ("XOR", (0, 0)), 7: ("OR", (0, 0)),
     8: ("NOR", (0, 0)), 9: ("XNOR", (0, 0)), 11: ("OR", (0, 1)), 13: ("OR", (1, 0)), 14: ("NAND", (0, 0)),
 }  # fmt: skip
-"""Symbol of each two-input gate id, and for inputs a and b 1 if inverted."""
+"""Mapping from ids of two-input gates to a symbol and, for inputs a and b, 1 if inverted."""
 
 PLACES = (
     "above left", "above", "above right", "left", "itself", "right", "below left", "below", "below right",
@@ -161,7 +161,7 @@ class _Spot:
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions of a drawing in columns and rows; `inputs`, `parts` and `outputs` are the vertical centres of these."""
+    """Positions of a drawing's elements, in columns and rows; `inputs`, `parts` and `outputs` are vertical centres."""
 
     columns: int
     rows: float
@@ -173,7 +173,7 @@ class Positions:
 
 
 def layout(drawn: Schematic) -> Positions:
-    """Return the positions of all parts and wires of a drawing; equal drawings have equal positions."""
+    """Return the positions of all parts and wires of a drawing, by a deterministic method."""
     last = 1 + max((part.depth for part in drawn.parts), default=0)
     spots = [_Spot(0, 1.4) for _ in drawn.inputs] + [_Spot(part.depth, 1.0) for part in drawn.parts]
     spots += [_Spot(last, 1.0) for _ in drawn.outputs]
@@ -199,7 +199,7 @@ def layout(drawn: Schematic) -> Positions:
 
 
 def _chain(spots: list[_Spot], tracks: dict[tuple[int, int], int], start: int, end: int) -> list[int]:
-    """Return the waypoints between two spots, one per column; wires from the same spot share them, others are added."""
+    """Connect two spots by one waypoint per column, and return these; wires from the same spot share waypoints."""
     chain = []
     before = start
     for column in range(spots[start].column + 1, spots[end].column):
@@ -228,7 +228,7 @@ def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
 
 
 def _sweeps(columns: list[list[int]]) -> Iterator[tuple[list[int], bool]]:
-    """Yield columns for `_SWEEPS` sweeps, alternately rightwards and leftwards, each with True if rightwards."""
+    """Yield the columns in `_SWEEPS` sweeps, alternately rightwards and leftwards, with True if rightwards."""
     for sweep in range(_SWEEPS):
         rightwards = sweep % 2 == 0
         for column in columns[1:] if rightwards else columns[-2::-1]:

@@ -26,7 +26,7 @@ Exported = CellNetlist | FunctionNetlist | Grid
 
 @dataclass(frozen=True)
 class Format:
-    """Export format; its `module` defines `export(netlist, name) -> Files` and `verify(netlist, name, files)`."""
+    """Export format; `module` is the Python module that defines its `export` and `verify`."""
 
     module: str
     programs: tuple[str, ...] = ()
@@ -34,11 +34,11 @@ class Format:
     every_gate: bool = False
     """True if the exported file contains all gates of the netlist, including dead ones."""
     framed: bool = False
-    """True if a module of the same name in the package `functions` exports functions in this format."""
+    """True if functions are exported by the module of the same name in the package `functions`."""
     cells_only: str = ""
-    """Reason why the format does not support functions; empty if it does."""
+    """Reason why the format supports only cells, not functions; empty if it supports functions."""
     lives: str = ""
-    """Reason why the format supports no functions except controllers; empty if it supports all functions."""
+    """Reason why controllers are the only functions that the format supports; empty if there is no such limit."""
     grid: str = ""
     """Module that exports a complete grid in this format; empty if unsupported."""
 
@@ -68,7 +68,7 @@ FORMATS = {  # `config.choices.EXPORTS` has a description of each
 
 
 SHOWN = {"html": "live.html", "svg": "circuit.svg"}
-"""File name of each visual format's export in a run or job folder."""
+"""Mapping from visual formats to the names of their files in a run or job folder."""
 
 
 def export(netlist: Exported, name: str, form: str, out: Path | str | None = None) -> Files:
@@ -86,7 +86,7 @@ def export(netlist: Exported, name: str, form: str, out: Path | str | None = Non
 
 
 def exports(netlist: Exported, name: str, forms: Iterable[str] = FORMATS) -> tuple[dict[str, Files], dict[str, str]]:
-    """Return the exported files by format, and for each format that cannot represent the circuit the reason."""
+    """Return the exported files by format, and the reason for each format that cannot represent the circuit."""
     files: dict[str, Files] = {}
     reasons: dict[str, str] = {}
     for form in forms:
@@ -144,7 +144,7 @@ def written(netlist: Exported, form: str) -> Exported:
 
 
 def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
-    """Verify exported files and return one sentence per check. Raises ExportError for a difference, or ToolError."""
+    """Verify exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     lean = written(netlist, form)
     proved: list[str] = _module(netlist, form).verify(lean, identifier(name), files)
     if lean is netlist:

@@ -40,9 +40,9 @@ class Family:
     """Number of lookup tables per mapped cell, by a regular expression for the cell's type; other types have none."""
     flip_flops: str
     devices: dict[str, tuple[int, int]]
-    """Number of lookup tables and of flip-flops by device name; the first device is the default."""
+    """Number of lookup tables and number of flip-flops by device name; the first device is the default."""
     router: tuple[str, ...] = ()
-    """nextpnr command and options, with `{}` for the device; empty if no packaged router supports the family."""
+    """nextpnr command and options, with `{}` for the device; empty if no router is available for the family."""
 
 
 FAMILIES = {

@@ -58,7 +58,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def first_state(netlist: CellNetlist) -> int:
-    """Return the state of a cell with all bits 0: 0, or 1 if 0 means outside the grid. Raises CircuitError."""
+    """Return Golly's state of a cell with all bits 0: 0, or 1 if 0 means outside the grid. Raises CircuitError."""
     if netlist.channels > MAX_CHANNELS:
         raise CircuitError(
             f"Golly has {_MAX_STATES} states, enough for {MAX_CHANNELS} channels, and the circuit has "
@@ -107,12 +107,12 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
 
 
 def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
-    """Return the lines of Golly's table: variables, then transitions, which list patch positions in `order`."""
+    """Return the lines of Golly's table: variables, then transitions, which list cells in the patch order `order`."""
     forest = Forest(netlist, [9 * channel + patch for patch in order for channel in range(netlist.channels)])
 
     @cache
     def transitions(depth: int, functions: tuple[int, ...]) -> list[tuple[tuple[int, ...], ...]]:
-        """Return each transition: the sets of matching states of the cells from `depth` on, then the new state."""
+        """Return transitions: for each cell from `depth` on the states that match, then the new state."""
         if depth == len(order):
             return [((first + forest.number(functions),),)]
         # States of a cell with equal cofactors share transitions, with a variable for the cell.

@@ -32,7 +32,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 SCRIPTS = ("drawing.js", "play.js", "figure.js", "page.js")
-"""Template files of the page's scripts, which follow `engines.js`."""
+"""Template files of the page's scripts, in order, which follow `engines.js`."""
 _MOST_STATEMENTS = 5_000
 """Maximum number of gates in a shader, so that a browser compiles it in seconds; larger circuits use JavaScript."""
 
@@ -76,7 +76,7 @@ def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
 
 
 def rows(netlist: Netlist) -> list[list[int]]:
-    """Return `[bit, gate id, a, b]` of each gate: output bit and input bits, arbitrary for an input that it ignores."""
+    """Return `[bit, id, a, b]` per gate: output bit, gate id and input bits, arbitrary for inputs that it ignores."""
     return [[line.bit, line.gate, *(*line.reads, *line.reads, 0, 0)[:2]] for line in lines(netlist)]
 
 
@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Write no log, since `requests` records every request."""
+        """Do nothing: suppress the log, since `requests` records every request."""
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def folder_of(files: Files) -> Iterator[Path]:
 
 
 def run_numpy(folder: Path, module: str, program: str) -> None:
-    """Run Python code in `folder` with `np` and the folder's file `module`, imported as `module`. Raises ToolError."""
+    """Run the Python code `program` in `folder` with NumPy as `np` and `module` imported. Raises ToolError."""
     imports = f"import sys\nimport numpy as np\nsys.path.append('.')\nimport {module} as module\n"
     tools.run_in(folder, *python_command("-c", imports + program))
 
@@ -52,7 +52,7 @@ def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
 
 
 def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) -> str:
-    """Compare outputs, uint8 `[C, samples]`, of `what` with the netlist's; return a sentence. Raises ExportError."""
+    """Compare `answers`, outputs `[C, samples]` of `what`, with the netlist; return a sentence. Raises ExportError."""
     wrong = np.flatnonzero((answers != vectors.outputs(netlist)).any(axis=0))
     if len(wrong):
         ones = [netlist.bit_name(bit) for bit in np.flatnonzero(vectors.inputs[:, wrong[0]]).tolist()]
@@ -77,7 +77,7 @@ def check_grid(expected: Bits, actual: Bits, what: str) -> None:
 
 
 def check_machine(grid: Grid) -> str:
-    """Compare a step of a grid's netlist with a step cell by cell; return a sentence. Raises ExportError."""
+    """Compare a step of the complete grid's netlist with steps of its cell; return a sentence. Raises ExportError."""
     machine, cell = grid.machine(), grid.cell
     states = random_bits(prng.key_from_seed(_SEED), (_STATES, grid.height, grid.width, cell.channels))
     # Half of the states are given by the first inputs, which count while all ages are 0; the other half by latches.
@@ -103,7 +103,7 @@ def write_circuit(netlist: Netlist, folder: Path) -> None:
 
 
 def equivalent(folder: Path, file: str, what: str) -> str:
-    """Prove with ABC that `file` equals `write_circuit`'s file; return a sentence. Raises ExportError or ToolError."""
+    """Prove with ABC that `file` equals the written circuit; return a sentence. Raises ExportError or ToolError."""
     output = tools.run_in(folder, tools.ABC, "-q", f"cec -n {_CIRCUIT} {file}").decode(errors="replace")
     if "NOT EQUIVALENT" in output:
         raise ExportError(f"berkeley-abc proves that {what} differs from the circuit.")
@@ -113,7 +113,7 @@ def equivalent(folder: Path, file: str, what: str) -> str:
 
 
 def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
-    """Prove with ABC that `file` equals the netlist; return this as a sentence. Raises ExportError or ToolError."""
+    """Prove with ABC that `file` equals the netlist; return one sentence. Raises ExportError or ToolError."""
     with folder_of(files) as folder:
         write_circuit(netlist, folder)
         if isinstance(netlist, LatchNetlist):

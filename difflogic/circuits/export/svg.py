@@ -31,7 +31,7 @@ _LEFT, _TOP, _RIGHT = 150, 56, 130
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """Return the circuit as an SVG drawing, the contents of `NAME.svg`. Raises CircuitError for too large a circuit."""
+    """Return a drawing of the circuit, as the contents of `NAME.svg`. Raises CircuitError for too large a circuit."""
     return {f"{name}.svg": drawing(netlist, name)}
 
 
@@ -166,7 +166,7 @@ _REACH = 10.0
 """Maximum distance in pixels between a wire's end and the mark that it touches."""
 
 _GATES = {"0": 0, "AND": 1, "itself": 3, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14, "1": 15}
-"""Gate id of each symbol; `itself` is an output, which passes its wire through."""
+"""Mapping from symbols to gate ids; `itself` stands for an output, which passes its wire through."""
 
 Box = tuple[float, float, float, float]
 Mark = tuple[str, int]
@@ -227,7 +227,7 @@ def _box(group: ElementTree.Element) -> Box:
 
 
 def _touched(boxes: dict[Mark, Box], point: Point, right: bool) -> Mark:
-    """Return the mark whose right (else left) edge a wire's end touches. Raises ExportError unless there is one."""
+    """Return the only mark whose right (or left) edge `point`, a wire's end, touches. Raises ExportError."""
     x, y = point
     near = [
         name

@@ -22,7 +22,7 @@ _VECTORS_SEED = 1
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Test vectors: `inputs`, uint8 `[inputs, samples]`, and the `noun` for one vector in messages."""
+    """Test vectors: `inputs`, uint8 `[inputs, samples]`, and `noun`, the word for a vector in messages."""
 
     inputs: Bits
     exhaustive: bool
@@ -83,12 +83,12 @@ def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
 
 
 def cell_text(netlist: Netlist, vectors: Vectors) -> str:
-    """Return one line per vector, in hexadecimal: the patch, then the result."""
+    """Return one line per vector, in hexadecimal: the inputs, then the expected outputs."""
     return hexadecimal_lines(vectors.inputs, vectors.outputs(netlist))
 
 
 def _grid_text(netlist: CellNetlist) -> str:
-    """Return a line for the initial state and each step: bits `WIDTH*y + x` of cells that fire, then the new state."""
+    """Return a line per state from the initial one on: which cells `WIDTH*y + x` fired, then the state."""
     shape = grid_sides(netlist)
     key, start = prng.split(prng.key_from_seed(_GRID_SEED))
     state = random_bits(start, (1, *shape, netlist.channels))

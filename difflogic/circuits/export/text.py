@@ -67,7 +67,7 @@ def text_of(files: Files, file: str) -> str:
 
 
 def template(file: str) -> str:
-    """Return the text of the template file in `templates`."""
+    """Return the text of the template file `file`."""
     return (_TEMPLATES / file).read_text(encoding="utf-8")
 
 
@@ -124,7 +124,7 @@ def _ends(netlist: Netlist) -> str:
 
 
 def _marks(netlist: Netlist) -> dict[str, object]:
-    """Return the default values of template marks for a circuit, by mark in lower case."""
+    """Return the values for a circuit of the marks that all templates share, by mark in lower case."""
     marks: dict[str, object] = {"about": about(netlist), "inputs": netlist.inputs, "last_input": netlist.inputs - 1}
     match netlist:
         case CellNetlist():

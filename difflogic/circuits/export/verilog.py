@@ -25,7 +25,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def cell_module(netlist: CellNetlist, name: str) -> str:
-    """Return Verilog of two combinational modules: the cell, and the next state of a grid."""
+    """Return the Verilog of two combinational modules: the cell, and the next state of a grid."""
     body = statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1")
     return fill("cell.v", netlist, name, body=body)
 
@@ -60,7 +60,7 @@ def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
 
 
 def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) -> str:
-    """Require that tools read module `top` without warnings; return a sentence. Raises ExportError or ToolError."""
+    """Check that tools read module `top` without warnings; return a sentence. Raises ExportError or ToolError."""
     both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
     readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}
     if not tools.missing("verilator"):
@@ -72,7 +72,7 @@ def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) 
 
 
 def passed(output: str, program: str, vectors: Vectors) -> str:
-    """Return a sentence that the bench passed. Raises ExportError if the last line of `output` has no PASS."""
+    """Return a sentence that the bench passed. Raises ExportError if the last line of `output` contains no PASS."""
     line = (output.splitlines() or ["nothing"])[-1]
     if "PASS: " not in line:
         raise ExportError(f"{program} finds a difference: {line}")

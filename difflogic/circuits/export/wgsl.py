@@ -69,13 +69,13 @@ def _rollout(device: GpuDevice, name: str, text: str, grid: Bits, fires: Bits) -
 
 
 def words_of(grid: Bits) -> npt.NDArray[np.uint32]:
-    """Return a grid `[H, W, C]` packed as the shader expects it: a flat u32 array, `[H, C, words]`."""
+    """Pack a grid `[H, W, C]` into the shader's layout, u32 `[H, C, words]`, as a flat array."""
     words = -(-grid.shape[1] // 32)
     return np.ascontiguousarray(bits.pack_planes(grid).view("<u4")[..., :words]).astype(np.uint32).reshape(-1)
 
 
 def grid_of(words: npt.NDArray[np.uint32], height: int, width: int, channels: int) -> Bits:
-    """Return the grid `[H, W, C]` that `words` represents: the inverse of `words_of`."""
+    """Unpack a grid, uint8 `[H, W, C]`, from the shader's layout: the inverse of `words_of`."""
     packed = words.view(np.uint8).reshape(height, channels, -1)
     bits = np.unpackbits(packed, axis=2, count=width, bitorder="little")
     return np.ascontiguousarray(bits.transpose(0, 2, 1))

@@ -16,7 +16,7 @@ MOST_VARIABLES = 1 << 22
 """Maximum number of variables in a file, since the first line may claim any number."""
 _HEAD = re.compile(rb"(aag|aig)((?: \d{1,9}){5})((?: \d{1,9}){0,4})\s*\n")
 _SYMBOL = re.compile(r"^([ilo]\d{1,9}) (\S.*)$", re.MULTILINE)
-"""Line that names an input, latch or output: letter i, l or o and number, then the name."""
+"""Pattern of a line that names an input, latch or output: letter and number, then the name."""
 
 
 def read(data: bytes) -> Signals:
@@ -66,7 +66,7 @@ def read(data: bytes) -> Signals:
 
 
 def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]:
-    """Return the numbers in a file's next line, `least` to `most` (by default `least`) of them. Raises CircuitError."""
+    """Return the numbers in the next line. Raises CircuitError unless there are `least` to `most` (default `least`)."""
     words = (line := file.readline().strip()).split()
     if not least <= len(words) <= (most or least) or not all(word.isdigit() and len(word) < 10 for word in words):
         raise CircuitError(f"A line of {least} numbers was expected, got {line[:40]!r}.")
@@ -74,7 +74,7 @@ def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]
 
 
 def _deltas(file: io.BytesIO, result: int) -> list[int]:
-    """Return literals of the AND `result`: itself, its larger input and its smaller input. Raises CircuitError."""
+    """Return the literals of a binary AND: `result`, larger input and smaller input. Raises CircuitError."""
     high = result - _delta(file)
     low = high - _delta(file)
     if low < 0 or high >= result:

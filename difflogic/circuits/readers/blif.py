@@ -47,7 +47,7 @@ def read(text: str) -> Signals:
 
 
 def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Row]:
-    """Yield the gates of a table of signals `reads`: one for up to two, else ANDs and ORs. Raises CircuitError."""
+    """Yield gates for a table on the signals `reads`: one for up to two, else ANDs and ORs. Raises CircuitError."""
     matches = [match for match in map(_LINE.fullmatch, lines) if match and len(match[1]) == len(reads)]
     values = {match[2] for match in matches}
     if len(matches) < len(lines) or len(values) > 1:
@@ -73,7 +73,7 @@ def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Ro
 
 
 def _and(name: str, literals: Sequence[tuple[str, bool]]) -> Iterator[Row]:
-    """Yield a chain of gates for the AND `name` of `literals`: signals, each with True if inverted."""
+    """Yield a chain of gates for the signal `name`, the AND of `literals`: signals, each with True if inverted."""
     if not literals:
         yield row(name, TRUE)
         return

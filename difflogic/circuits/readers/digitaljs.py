@@ -1,4 +1,4 @@
-"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), including gates and names in the paper authors' article.
+"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), including the gates and names in the article on the paper.
 
     {"devices": {"i_69": {"type": "Button", "label": "i: ch 7, pos 6"}, "l_3_54": {"type": "Or"},
                  "o_0": {"type": "Output", "label": "o: ch 0"}, ...},
@@ -29,7 +29,7 @@ _TWO = {
     "AAndNotB": 2, "NotAAndB": 4, "AOrNotB": 11, "NotAOrB": 13,
 }  # fmt: skip
 _PLAIN = {"And": 1, "Nand": 1, "Or": 7, "Nor": 7, "Xor": 6, "Xnor": 6}
-"""Gate id by device type for joining all inputs but the last, which a gate of the device's own type joins."""
+"""Mapping from device types to the gate that combines all inputs but the last; the device's own gate adds the last."""
 _ONE = {"Not": 12, "Repeater": 3}
 _CONSTANT = {"True": 15, "False": 0, "Constant": None}
 _INPUTS, _OUTPUTS = ("Button", "Input"), ("Output", "Lamp")
@@ -75,7 +75,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
 
 
 def _bit_name(name: str, device: Mapping[str, Any]) -> str:
-    """Return the bit that a device produces: `in[channel][patch]`, `out[channel]`, or for a gate the device's name."""
+    """Return the name of a device's bit: `in[channel][patch]`, `out[channel]`, or for a gate the device's name."""
     label = device.get("label", "")
     if device.get("type") in _INPUTS:
         if match := _INPUT_LABEL.fullmatch(label):
@@ -95,7 +95,7 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
 def _ports(
     connectors: Sequence[Any], devices: Mapping[str, Any], names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return the name of the driving bit by device and port; equal connectors count once. Raises CircuitError."""
+    """Return the name of the bit that drives each port, by device and port. Raises CircuitError."""
     ports: dict[str, dict[str, str]] = {}
     for connector in connectors:
         try:

@@ -58,7 +58,7 @@ def is_layers(path: Path) -> bool:
 
 
 def load(path: Path) -> FunctionNetlist:
-    """Read the function from an npz file of layers. Raises CircuitError if it is invalid."""
+    """Read a function from an npz file of layers. Raises CircuitError if the file is invalid."""
     try:
         return from_arrays(notebook.read(path, lambda name: True))
     except CircuitError as error:
@@ -72,7 +72,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
         arrays: Mapping from names, as above, to NumPy arrays or PyTorch tensors on a CPU.
 
     Returns:
-        The function, which has named classes if the arrays do.
+        The function, a classifier if `classes` is among the arrays.
 
     Raises:
         CircuitError: The arrays are not layers of gates, or the numbers in their names contradict their order.
@@ -145,7 +145,7 @@ def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Arr
 
 
 def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
-    """Return a layer's wires `[k, n]`: row i has the index that each gate or table reads as input i."""
+    """Return a layer's wires `[k, n]`: row i contains input i of each gate or table, as an index."""
     role = next((name for name in INDICES if name in arrays), None)
     if role is None:
         raise CircuitError(

@@ -32,7 +32,7 @@ _SHOWN = 5
 
 
 def load(path: Path) -> Circuit:
-    """Read the soft circuit from an npz file of parameters. Raises CircuitError if it is invalid."""
+    """Read a soft circuit from an npz file of parameters. Raises CircuitError if the file is invalid."""
     named = (PERIODIC, HYPERPARAMETERS)
     arrays = read(path, lambda name: name.startswith(("logits/", "wires/")) or name in named)
     try:
@@ -86,7 +86,7 @@ def _names(arrays: dict[str, Array]) -> str:
 
 
 def _is_periodic(arrays: dict[str, Array]) -> bool:
-    """Return whether the arrays specify a torus. Raises CircuitError if the value is neither 0 or 1 nor a boolean."""
+    """Return whether the arrays specify a torus, by default False. Raises CircuitError for an invalid value."""
     if PERIODIC in arrays:
         value = arrays[PERIODIC].tolist() if arrays[PERIODIC].dtype.kind in "biu" else arrays[PERIODIC].dtype
         value = value[0] if isinstance(value, list) and len(value) == 1 else value

@@ -18,7 +18,7 @@ _KINDS = {
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of file, with advice, if `path` is known to contain no circuit; otherwise an empty string."""
+    """Return the kind of file, with advice, if the file cannot contain a circuit; otherwise an empty string."""
     if path.suffix.lower() in (".csv", ".tsv"):
         return "a table: `train --data FILE --label COLUMN` learns a column of one"
     with path.open("rb") as file:

@@ -28,13 +28,13 @@ from difflogic.model.deployment import Scenario
 SUFFIX, FILE = ".rule", "table.rule"
 """Suffix of Golly's rule files, and name of the rule file in a run folder."""
 SEED, SIDE, FRAMES = 3, 32, 16
-"""Seed, grid side and number of steps of a recording made from a rule of several states."""
+"""Seed, grid side and number of steps of the recording that `samples` makes from a rule."""
 STEPS = 100
 """Number of steps in the scenario of a rule whose notation contains a grid size."""
 
 
 def named(path: Path) -> str | None:
-    """Return the rule in the file `path` or, if there is none, the rule of this notation or name; None if neither."""
+    """Return the rule in the file `path` or, if missing, the rule with this notation or name; None if neither."""
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):
@@ -74,7 +74,7 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
 
 
 def located(rule: str, path: Path) -> str:
-    """Return the rule file `path`, or the one in folder `path` or next to file `path`; `rule` if there is none."""
+    """Return the path of the rule file: `path`, or in folder `path`, or next to file `path`; `rule` if missing."""
     file = path if path.suffix == SUFFIX else (path if path.is_dir() else path.parent) / FILE
     return str(file) if file.is_file() else rule
 
@@ -87,7 +87,7 @@ def on_grid(rule: str, notation: str) -> CellNetlist:
 
 
 def samples(rule: str, notation: str) -> Dataset | None:
-    """Return pairs of successive states of `rule` on the grid of `notation`; None for two states and no file."""
+    """Return pairs of successive states of `rule` on the grid of `notation`; None for two-state rules not in files."""
     states = rule_file.load(Path(rule)).states if rule.endswith(SUFFIX) else rules.parse(rule).states
     if states == 2 and not rule.endswith(SUFFIX):
         return None
@@ -146,7 +146,7 @@ def _of_file(rule: RuleFile) -> XAG:
 
 
 def _chosen(builder: Builder, entries: Sequence[int | None], code: Sequence[int]) -> int:
-    """Return a literal for `entries[s]`, where bit i of s is `code[i]`; None and missing entries are don't cares."""
+    """Build `entries[s]`, where bit i of s is `code[i]`, and return its literal; None and missing are don't cares."""
     if len({*entries} - {None}) <= 1:
         return next((entry for entry in entries if entry is not None), FALSE)
     if len(entries) < 1 << len(code):

@@ -30,7 +30,7 @@ FOLDERS = ("~/.golly/Rules", "/usr/share/golly/Rules", "/usr/local/share/golly/R
 MOST_NODES = 1 << 17
 
 Item = int | str
-"""Set of matching states as bits, or the name of a variable that occurs repeatedly, and stands for one state."""
+"""Set of matching states as bits, or the name of a variable that occurs twice and so stands for one state."""
 Transition = tuple[tuple[Item, ...], Item]
 
 
@@ -43,7 +43,7 @@ class RuleFile:
     cells: tuple[int, ...]
     """Patch positions in the order in which the diagram decides by them."""
     nodes: Sequence[tuple[int, tuple[int, ...]]]
-    """Depth of each node, 1 at the bottom, and its children by state: node indices, or new states at depth 1."""
+    """Depth of each node, 1 at the leaves, and its children by state: node indices or, at depth 1, new states."""
     colours: dict[int, tuple[int, int, int]]
 
 
@@ -59,7 +59,7 @@ def find(name: str, folder: Path) -> Path | None:
 
 
 def load(path: Path) -> RuleFile:
-    """Read a rule file. Raises CircuitError with the file's name."""
+    """Read a rule file. Raises CircuitError, which names the file, if it is invalid."""
     try:
         return read(netlist_json.read_text(path))
     except CircuitError as error:
@@ -145,7 +145,7 @@ def _table(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
 
 
 def _states(word: str, variables: dict[str, int], states: int) -> int:
-    """Return the states that a number or variable stands for, as bits of an integer. Raises CircuitError."""
+    """Return the set of states of `word`, a number or a variable, as the bits of an integer. Raises CircuitError."""
     if word in variables:
         return variables[word]
     if not word.isdigit() or int(word) >= states:

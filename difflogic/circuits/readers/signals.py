@@ -30,17 +30,17 @@ _ABOUT = re.compile(
     r"channels?(?: \((\d{1,6}(?:(?:, |-)\d{1,6})*)\))?, (\d{1,6}) visible; (?:neighbourhood ([a-z-]+); )?"
     r"the grid (wraps around|is 0 outside)\."
 )
-"""Pattern of an exported file's comment with properties of a cell: channels, neighbourhood and boundary."""
+"""Pattern of a comment in exported files on properties of a cell: channels, neighbourhood and boundary."""
 
 
 def row(name: str, gate: int, a: str = "", b: str | None = None) -> Row:
-    """Return the row of the gate `name` with id `gate` and two inputs, one input or none."""
+    """Return the gate `name` with id `gate` as a row; it may have two inputs, one or none."""
     return {"id": name, "gate": gate, "a": a, "b": a if b is None else b}
 
 
 @dataclass
 class Signals:
-    """Contents of a file: names of inputs, and gates in any order; `is_named` is False if inputs have only numbers."""
+    """Contents of a circuit file, with gates in any order; `is_named` is False if the file names no signals."""
 
     inputs: list[str] = field(default_factory=list)
     latches: list[tuple[str, str, int]] = field(default_factory=list)
@@ -127,7 +127,7 @@ class Signals:
 
 
 def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Sequence[str], places: Sequence[int]) -> N:
-    """Return `like` with the gates of `netlist`. `inputs` names its inputs, `outputs` its outputs number `places`."""
+    """Return `like` with the gates of `netlist`; `inputs` and `outputs` name inputs, and outputs number `places`."""
     place = {name: bit for bit, name in enumerate(inputs)}
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])
@@ -137,7 +137,7 @@ def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Seq
 
 
 def _cell(comment: str, channels: int) -> CellNetlist:
-    """Return a cell without gates that has the properties in an export's comment, by default a zero boundary."""
+    """Return a cell without gates, with the properties that `comment` states; the default is a zero boundary."""
     origin, visible, around, boundary = match.groups() if (match := _ABOUT.search(comment)) else (None,) * 4
     runs = [[int(end) for end in run.split("-")] for run in origin.split(", ")] if origin else [[0, channels - 1]]
     names = [name for run in runs for name in range(run[0], min(run[-1], run[0] + channels) + 1)]

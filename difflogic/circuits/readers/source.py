@@ -41,7 +41,7 @@ PROOF = "difflogic-proof"
 
 @dataclass(frozen=True, eq=False)
 class LoadedCircuit:
-    """Netlist of a loaded circuit, and information on the source."""
+    """Netlist of a loaded circuit, with information on its source."""
 
     netlist: CellNetlist
     kind: str

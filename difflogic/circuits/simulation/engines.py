@@ -26,7 +26,7 @@ from difflogic.system.words import counted
 
 NAMES = ("auto", "numba", "gpu", "reference")
 SHORT_S = 1.0
-"""Estimated seconds of a run by `numba` from which engines are compared by measurement."""
+"""Minimum estimated duration in seconds of a `numba` run for engines to be compared by measurement."""
 MEASURE_S = 0.1
 
 COPIES = {"gpu": 4, "reference": 24}

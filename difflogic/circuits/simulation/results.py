@@ -21,7 +21,7 @@ PNG_ROWS = 1024
 
 
 class Recording:
-    """Output file of a simulation. When created, it raises UsageError for an unsuitable format."""
+    """Output file of a simulation. The constructor raises UsageError for an unsuitable format."""
 
     def __init__(self, out: Output, spec: SimulationSpec, steps: int, every: int | None) -> None:
         self.out, self.spec, self._steps = out, spec, steps

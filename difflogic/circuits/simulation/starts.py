@@ -19,7 +19,7 @@ GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a fil
 
 
 class StartFile(NamedTuple):
-    """Size of the state in a start file, or of the grid if a pattern's rule specifies one."""
+    """Size of the state in a file of an initial state, or of the grid if a pattern's rule specifies one."""
 
     height: int
     width: int
@@ -28,7 +28,7 @@ class StartFile(NamedTuple):
 
 
 def file_of(start: str) -> Path | None:
-    """Return the file named `start`, or None if `start` is one of `NAMES`. Raises UsageError if it is neither."""
+    """Return `start` as the path of a file, or None if it is one of `NAMES`. Raises UsageError if it is neither."""
     if start in NAMES:
         return None
     path = Path(start)
@@ -38,7 +38,7 @@ def file_of(start: str) -> Path | None:
 
 
 def start_file(start: str) -> StartFile | None:
-    """Return the size of the start file, or None if `start` is one of `NAMES`. Raises DataError or UsageError."""
+    """Return the size of the file `start`, or None if `start` is one of `NAMES`. Raises DataError or UsageError."""
     if (path := file_of(start)) is None:
         return None
     kind = _kind_of(path)
@@ -59,7 +59,7 @@ def _kind_of(path: Path) -> str:
 
 
 def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
-    """Return the initial state; `units` is the probability of a 1 in a random state, in units of `bernoulli`.
+    """Return the initial state named `start`; `units` is the probability of a 1 if random, in units of `bernoulli`.
 
     The cells of a file are centred in the grid. Raises DataError or UsageError.
     """

@@ -67,7 +67,7 @@ class Rollouts:
         return chain([state], netlist.steps(state, self.steps, self.masks))
 
     def shown(self, cell: Cell) -> Iterator[Bits]:
-        """Return the visible channels after each compared step, uint8 `[B, H, W, visible]`."""
+        """Return the visible channels in rollouts of `cell` after each compared step, uint8 `[B, H, W, visible]`."""
         states = enumerate(self.trajectory(cell))
         return (state[..., : cell.visible] for step, state in states if step in self.compared)
 
@@ -138,7 +138,7 @@ def _rollouts(netlist: CellNetlist, config: Config, starts: Bits, stream: int) -
 
 
 def _simplified_on(rollouts: Rollouts, cell: Cell) -> XAG:
-    """Return the cell's graph simplified for the neighbourhoods in the rollouts; all others are don't cares."""
+    """Return the cell's graph, simplified so that only neighbourhoods in the rollouts count; others are don't cares."""
     # Each distinct neighbourhood is used once. After packing to bytes, equal neighbourhoods are equal columns.
     columns = (
         np.packbits(patches(state, rollouts.netlist.periodic)[cell.inputs], axis=0, bitorder="little")

@@ -14,7 +14,7 @@ def to_blif(
     model: str,
     latches: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the BLIF model `model` with `inputs`, a superset of the netlist's, and `outputs`, a subset of these.
+    """Return a netlist as the BLIF model `model` with `inputs`, all of its inputs or more, and some of its `outputs`.
 
     `latches` maps each latch, an input that is 0 at first, to the output that is its next value.
     """
@@ -30,7 +30,7 @@ def to_blif(
 
 
 def _table(gate: int, a: str, b: str, result: str) -> list[str]:
-    """Return the BLIF lines of a gate. ABC rejects a constant with inputs, or a table that reads a name twice.
+    """Return a gate's BLIF lines. ABC rejects constants with inputs, and tables that read a name twice.
 
     Each gate type has one form with as few rows as possible. ABC compares equal forms by structure, but may not finish
     for two circuits of ten thousand gates in different forms.

@@ -35,7 +35,7 @@ class Cell(BareGraph):
     """
 
     origin: tuple[int, ...]
-    """Channel number in the original circuit, by channel."""
+    """Number of each channel in the original circuit."""
     visible: int
     """Number of visible channels, which come first."""
     cells: tuple[int, ...] = wiring.NEIGHBOURHOODS["moore"]

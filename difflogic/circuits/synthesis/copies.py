@@ -16,7 +16,7 @@ DARK = -1
 
 
 def sources(image: Bits) -> list[int]:
-    """Return for each channel of `image [H, W, C]` the index of its pattern, by first occurrence, or DARK for zeros."""
+    """Return equal numbers, counted from 0, for equal channels of `image [H, W, C]`, and DARK for channels of zeros."""
     numbers: dict[bytes, int] = {}
     return [
         numbers.setdefault(pattern.tobytes(), len(numbers)) if pattern.any() else DARK
@@ -25,7 +25,7 @@ def sources(image: Bits) -> list[int]:
 
 
 def widened(netlist: CellNetlist, shown: list[int]) -> CellNetlist:
-    """Return the circuit with copies of channels `shown` (zeros for DARK) as visible channels, and the hidden ones."""
+    """Return a circuit whose visible channels are copies of channels `shown`, or zeros for DARK; hidden ones remain."""
     # Channels a b h with h hidden and shown = [1, 0, DARK, 1] become b a - b h: a, b and h are now channels 1, 0 and
     # 4. Gates read only the first of several copies.
     hidden = netlist.channels - netlist.visible

@@ -160,7 +160,7 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
 
 
 def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int:
-    """Return the value of each cell's neighbour at position `patch`: `grid` shifted by at most one row and column."""
+    """Return each cell's neighbour at patch position `patch`: the bits `grid` shifted by at most one row and column."""
     row, rows, across = (1 << width) - 1, (height - 1) * width, width - 1
     first, last = _first_and_last_column(height, width)
     if patch // 3 == 0:
@@ -182,14 +182,14 @@ def _first_and_last_column(height: int, width: int) -> tuple[int, int]:
 
 
 def _numbers(grid: Bits) -> list[int]:
-    """Return a grid `[H, W, C]` as one integer per channel, with one bit per cell."""
+    """Pack a grid `[H, W, C]` into one integer per channel, with one bit per cell."""
     return [
         int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in np.moveaxis(grid, 2, 0)
     ]
 
 
 def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
-    """Return the grid, uint8 `[H, W, C]`, that `numbers` represent: the inverse of `_numbers`."""
+    """Unpack a grid, uint8 `[H, W, C]`, from one integer per channel: the inverse of `_numbers`."""
     size = -(-height * width // 8)
     planes = [np.frombuffer(number.to_bytes(size, "little"), dtype=np.uint8) for number in numbers]
     bits = np.unpackbits(np.stack(planes), axis=1, count=height * width, bitorder="little")
@@ -201,7 +201,7 @@ def find_wrong_start(
 ) -> EveryStart:
     """Search for an initial state that does not lead to `target` after `steps` steps, or prove that there is none.
 
-    The limit is `seconds`. `netlist` must be a result of `convert.lean`. An undecided result begins with `reason`.
+    `netlist` must be a result of `convert.lean`. The explanation of an undecided result begins with `reason`.
     """
     end = time.monotonic() + seconds
     shape = (*target.shape[:2], netlist.channels)

@@ -86,7 +86,7 @@ def _agree(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> bool:
 def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     """Return the function simplified for `codes`, uint8 `[bits, N]`; all other codes are don't cares.
 
-    Raises DataError if a column is no valid code of the function's thermometer.
+    Raises DataError if a column is not a valid code of the function's thermometer.
     """
     array = np.asarray(codes)
     bits = function.inputs
@@ -105,7 +105,7 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
 def _searched(
     function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None, effort: int = 1
 ) -> Search[BareGraph]:
-    """Apply all passes and return the search. `codes` are all codes or, with `clauses`, samples that satisfy these."""
+    """Return the search after all passes. `codes` are all codes or, with `clauses`, samples that satisfy these."""
     search = Search(BareGraph(to_xag(function)), on_pass, (gate_count(function), function.inputs))
     for name, change in _passes(codes, clauses, effort).items():
         search.apply(name, _then_without_dead_latches(change, function))
@@ -194,7 +194,7 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
 
 
 def _with_outputs(function: F, indices: Sequence[int]) -> F:
-    """Return the function with all outputs except those number `indices` replaced by the first input."""
+    """Return the function with the first input in place of each output that is not among `indices`."""
     outputs = [output if k in indices else 0 for k, output in enumerate(function.outputs.tolist())]
     return function.with_gates(function.gates.tolist(), [(a, b) for a, b in function.wires.tolist()], outputs)
 

@@ -30,7 +30,7 @@ CONTROL = 2
 
 
 def held(netlist: CellNetlist, steps: int) -> CellNetlist:
-    """Return a circuit that retains the visible channels reached `steps` steps after an initial state of zeros."""
+    """Return a circuit whose visible channels, `steps` steps after an initial state of zeros, no longer change."""
     cell = Cell.of(netlist).without_unseen_channels()
     channels, (taps, codes) = len(cell.origin), clock(steps)
     latch, alarm, first = channels, channels + 1, channels + CONTROL
@@ -61,7 +61,7 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
 
 
 def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
-    """Return the share of damaged squares from which the image recovers; None if it changes even without damage."""
+    """Return the share of squares of which `target` survives the damage; None if the undamaged image changes."""
     channels = target.shape[-1]
     *_, one, two = states = netlist.rollout(np.zeros((*target.shape[:2], netlist.channels), np.uint8), 2 * steps)
     if not np.array_equal(one, two) or not (states[steps:, ..., :channels] == target).all():

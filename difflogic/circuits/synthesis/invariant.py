@@ -45,7 +45,7 @@ class Invariant:
         return [(in_cell(a, cell, cells), in_cell(b, cell, cells)) for a, b in self.clauses for cell in range(cells)]
 
     def replacements(self) -> dict[int, int]:
-        """Return the replacement by redundant channel: -2 (constant 0), -1 (constant 1) or an earlier literal."""
+        """Return a mapping from redundant channels to -2 (constant 0), -1 (constant 1) or an equal earlier literal."""
         # Clauses (a or NOT b), (NOT a or b) mean a = b; (a or b), (NOT a or NOT b) mean a = NOT b; (a or a): a = 1.
         # By (2, 5) and (3, 4) channels 1 and 2 are equal, and channel 2 is replaced by channel 1: {2: 2}.
         clauses, literals = set(self.clauses), dict[int, int]()

@@ -35,7 +35,7 @@ def lut_count(netlist: Netlist) -> int:
 
 
 def mapping(graph: XAG) -> dict[int, Cut]:
-    """Return the mapping to tables: each node that a table computes, with the nodes that the table reads."""
+    """Return a mapping from each node that a table computes to the nodes that the table reads."""
     cuts = _cuts(graph)
     best = [node[0] if node else () for node in cuts]
     uses = [0] * graph.size

@@ -62,7 +62,7 @@ def matched(joint: XAG, words: Words) -> XAG:
 
 
 def _is_equal_above(graph: XAG, levels: Sequence[int], pair: tuple[int, int], most: int) -> bool:
-    """Return whether two literals are proved equal by a cone of at most `most` gates, for all values at its border."""
+    """Return whether a pair of literals is proved equal in a cone of at most `most` gates, for any border values."""
     nodes = {literal >> 1 for literal in pair}
     heap = [(-levels[node], node) for node in nodes]
     cone = list[int]()

@@ -15,9 +15,9 @@ class Miter:
 
     joint: XAG
     names: tuple[str, ...]
-    """Names of the inputs, which are those of either circuit."""
+    """Names of the inputs of `joint`: all inputs of both circuits."""
     outputs: tuple[str, ...]
-    """Names of the outputs that both circuits have."""
+    """Names of the outputs that both circuits have, which are compared."""
 
     def pairs(self) -> list[tuple[str, int, int]]:
         """Return the name of each common output and its literal in either circuit."""

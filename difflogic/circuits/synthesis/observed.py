@@ -29,7 +29,7 @@ MOST_CHANNELS = 6
 MOST_PATCHES = 1 << 17
 """Maximum number of distinct patches to explain, which takes seconds."""
 MOST_CODES = 1 << 12
-"""Maximum number of combinations of feature values for a rule to count as simple."""
+"""Maximum number of possible combinations of feature values in a rule."""
 CODE, FEATURE, IRREGULAR = 8.0, 8.0, 16.0
 """Cost in bits per combination, per feature, and per feature with irregular cells: not all, sides, diagonals or one."""
 STRICTER, STRICTEST = 4.0, 4.0**6
@@ -185,7 +185,7 @@ class _View:
 
 
 def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], inputs: Sequence[Sequence[int]]) -> int:
-    """Build a table of features, and return its literal; `inputs[cell]` are the literals of a cell's bits."""
+    """Build `table` on the values of features, and return its literal; `inputs[cell]` are literals of a cell's bits."""
     bits, weights = list[int](), list[int]()
     for feature in features:
         states = tuple(int(state in feature.states) for state in range(1 << len(inputs[0])))

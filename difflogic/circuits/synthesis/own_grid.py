@@ -22,11 +22,11 @@ from difflogic.errors import LimitError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_UPDATES = 1_000_000
-"""Maximum number of cells times steps until a state repeats; with 100 channels, neighbourhoods take a gigabyte."""
+"""Maximum number of cells times steps until a state repeats; at 100 channels, their neighbourhoods take a gigabyte."""
 
 
 def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
-    """Return the netlist with a scenario of grid size `size`, `(height, width)`.
+    """Return the netlist with the grid of its scenario changed to `size`, `(height, width)`.
 
     Raises UsageError if the initial state or the firing of cells is random, or LimitError if no state repeats in time.
     """

@@ -37,11 +37,11 @@ INSIDE = 0
 
 Cells = tuple[tuple[int, ...], ...]
 Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
-"""Bits of a register that are fed back, and the register's state in each cell, `[H, W]`."""
+"""Taps of a shift register, bits that are fed back, and the register's state in each cell, `[H, W]`."""
 
 
 def placed(config: Config) -> XAG | None:
-    """Return the lookup circuit of a task's image, from the 9*C bits of a patch to C bits; None if impossible."""
+    """Return a graph from the 9*C bits of a patch to C bits that shows the task's image; None without `registers`."""
     task, bordered, both = config.task, config.task.start == "zeros", registers(config)
     if both is None:
         return None

@@ -44,7 +44,7 @@ def _refactored(graph: XAG, most: int) -> XAG:
 
 
 def _sums(graph: XAG, most: int) -> dict[int, tuple[Sum, bool]]:
-    """Return sums of products that cover all ANDs of the graph by root node, each with True if it is inverted."""
+    """Return sums of products that together cover all ANDs, by root node, each with True if it is inverted."""
     readers = Counter(literal >> 1 for _, a, b in graph.gates for literal in (a, b))
     roots = {node for node in graph.nodes if readers[node] != 1} | {output >> 1 for output in graph.outputs}
     sums = {}
@@ -78,7 +78,7 @@ def _operands(graph: XAG, node: int) -> set[int]:
 
 
 def _sum(graph: XAG, cone: list[int]) -> tuple[Sum, bool]:
-    """Return a sum of products for a cone's root, or for its inverse if that is shorter, and True if inverted."""
+    """Return the shorter sum of products for a cone's root or for its inverse, and True if for the inverse."""
     sums: dict[int, Sum] = {}
 
     def expanded(literal: int) -> Sum:

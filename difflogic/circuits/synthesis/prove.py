@@ -29,7 +29,7 @@ from difflogic.reference.engine import ReferenceEngine
 _SAMPLES, _SEED = 4096, 3
 
 EASY, CONFLICTS = 10_000, 1_000_000
-"""Maximum number of conflicts per query before SAT sweeping, and after it, which may take minutes."""
+"""Maximum number of conflicts per query before SAT sweeping, and after it; a query of the latter takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
-    """Decide each output by the cheapest method; `merged` names the method that already made outputs one literal."""
+    """Decide each output by the cheapest method; `merged` names the method that merged outputs with one literal."""
     ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
     with Solver(miter.joint, conflicts) as solver:

@@ -79,7 +79,7 @@ class _State:
 
     @property
     def count(self) -> int:
-        """Number of gates."""
+        """Number of gates in the graph."""
         return int(self.nodes.numbers[self.names.COUNT])
 
     def walk(self, moves: int) -> None:
@@ -183,7 +183,7 @@ def _walked(states: list[_State], moves: int, best: XAG) -> list[XAG]:
 
 
 def fewest(graph: XAG) -> int:
-    """Return a lower bound on the number of gates in any graph of the same functions; a search may end at it."""
+    """Return a lower bound on the number of gates in any graph of the same functions, at which a search can stop."""
     # A function of n inputs takes at least n - 1 two-input gates. A gate computes only one function or its inverse.
     inputs, ones = graph.inputs, (1 << (1 << graph.inputs)) - 1
     tables = {min(table, table ^ ones) for table in output_tables(graph)}
@@ -216,7 +216,7 @@ def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> X
 
 
 def _search(state: _State, prover: _ReplacementProver) -> None:
-    """Make replacements that save gates until there are none, then random ones, which need not save any."""
+    """Make replacements that save gates until there are none, then random replacements, which may save no gates."""
     while True:
         before = state.count
         _descend(state, prover)
@@ -254,7 +254,7 @@ class _ReplacementProver:
     """
 
     def __init__(self, state: _State, solver: Solver, work: int, free: bool) -> None:
-        """Encode the gates. `free` is True without clauses, so that inputs near a counterexample are valid samples."""
+        """Encode the gates. `free` allows samples near a counterexample, which are valid only without clauses."""
         self._state = state
         self._solver = solver
         self._work = work
@@ -290,7 +290,7 @@ class _ReplacementProver:
         return None if answer is None else not answer
 
     def accepted(self) -> None:
-        """Replace variables by those of the proved copy, after the replacement was made."""
+        """Switch to the variables of the proved copy after a replacement."""
         for node, variable in self._copied.items():
             self._variables[node] = variable
         best, names = self._state.work.best, self._state.names
@@ -300,7 +300,7 @@ class _ReplacementProver:
             self._variables[self._state.nodes.b[best[names.NODE]] >> 1] = self._inner
 
     def _copies(self) -> dict[int, int]:
-        """Encode the replacement and the gate's fanout cone on it, and return the new variables by node."""
+        """Encode copies of the replaced gate and its fanout cone, and return their variables by node."""
         names, nodes, work = self._state.names, self._state.nodes, self._state.work
         best = work.best.tolist()
         node, self._inner = best[names.NODE], 0

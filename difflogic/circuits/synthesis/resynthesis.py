@@ -33,7 +33,7 @@ def _is_small(graph: XAG, inputs: int) -> bool:
 
 
 def resynthesised(graph: XAG, effort: int = 1) -> XAG:
-    """Return an equivalent graph of at most as many gates; `effort` matters only for graphs of few inputs."""
+    """Return an equivalent graph of at most as many gates; `effort` has an effect only for graphs of few inputs."""
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
@@ -54,7 +54,7 @@ def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()
 
 
 def by_channel(graph: XAG) -> XAG:
-    """Return the graph with outputs of few inputs resynthesized one by one, wherever this saves gates."""
+    """Return the graph with each output of few inputs resynthesized from its truth table if this saves gates."""
     graph = rebuilt(graph)
     # After each gain all outputs are tried again, since an output may now share gates with another one.
     index = idle = 0
@@ -79,7 +79,7 @@ def _with_resynthesised_output(graph: XAG, index: int) -> XAG:
 
 
 def _exhaustive(graph: XAG) -> list[XAG]:
-    """Improve a graph and one built from its truth tables, and return the results, best first; none if too large.
+    """Improve a graph, and one built from its truth tables, and return them, best first, except those too large.
 
     The second is omitted if it has at least two more gates. A graph that cannot be smaller is returned alone.
     """

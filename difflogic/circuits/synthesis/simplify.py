@@ -24,7 +24,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.system.brief import brief
 
 MOST_GATES = 50_000
-"""Maximum number of gates after structural passes for other passes to be applied, which would take hours for more."""
+"""Maximum number of gates after structural passes for which other passes are applied; for more they take hours."""
 
 Pass = Callable[[XAG], XAG]
 """Function from a graph to an equivalent one with the same inputs and outputs and at most as many gates."""
@@ -56,7 +56,7 @@ class PassReport:
 
 
 OnPass = Callable[[PassReport], None]
-"""Callback after each pass; it may raise KeyboardInterrupt if Ctrl-C stopped the pass, to discard the results."""
+"""Callback after each pass. If Ctrl-C stopped the pass, it may raise KeyboardInterrupt to discard the results."""
 
 
 def silent(step: PassReport) -> None:
@@ -125,7 +125,7 @@ class Search(Generic[S]):
         self.report(name, start, stopped)
 
     def apply(self, name: str, change: Pass) -> None:
-        """Apply a pass to the cell's graph, which does not change channels."""
+        """Apply a pass to the cell's graph only, which leaves the channels unchanged."""
         self.run(name, lambda cell: replace(cell, graph=change(cell.graph)))
 
     def drop_unseen_channels(self: Search[Cell]) -> None:
@@ -150,7 +150,7 @@ class Search(Generic[S]):
                 break
 
     def simplify(self: Search[Cell], effort: int = 1) -> str:
-        """Apply all passes to a fixpoint; return a sentence if any were omitted, otherwise an empty text."""
+        """Apply all passes until none gains; return a sentence if any were omitted, otherwise an empty text."""
         self.drop_structure()
         count = len(self.cell.graph.gates)
         if count > MOST_GATES:
@@ -184,7 +184,7 @@ class Search(Generic[S]):
 
 
 def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) -> Simplified[CellNetlist]:
-    """Return the netlist after all passes, with a proof; `effort` multiplies the attempts before a search ends."""
+    """Return the netlist after all passes, with a proof; `effort` multiplies the attempts after which a search ends."""
     start = time.perf_counter()
     search = Search(Cell.of(netlist), on_pass, (gate_count(netlist), netlist.channels))
     search.report("constants, wires and inverters folded", start)

@@ -30,7 +30,7 @@ LARGE = 3000
 LARGE_CONFLICTS, LARGE_WORK = 200, 60_000_000
 """Maximum conflicts per query, and propagations in all queries, in a sweep of a large graph: about 20 seconds."""
 TRIES = 3
-"""Maximum number of earlier nodes in its class to compare a node with."""
+"""Maximum number of earlier nodes of the same class that a node is compared with."""
 
 _SEED = 1
 _TINY = 8

@@ -30,7 +30,7 @@ class _Group(NamedTuple):
 
     bits: list[int]
     states: list[tuple[int, int]]
-    """Possible values of the bits as integers, each with the number of a sample in which they have this value."""
+    """Possible values of `bits` as integers, each with the index of a sample in which they have this value."""
 
 
 def _output(builder: Builder, table: int, inputs: int) -> int:
@@ -110,7 +110,7 @@ def _pair(builder: Builder, column: list[int]) -> tuple[int, int]:
 def decided(
     builder: Builder, entries: tuple[Entry, ...], bits: Sequence[int], cache: dict[tuple[Entry, ...], int]
 ) -> int:
-    """Build the truth table `entries[s]`, where bit i of s is `bits[i]`, last bit first, and return its literal."""
+    """Build the truth table `entries[s]`, where bit i of s is `bits[i]`, by Shannon expansion; return its literal."""
     if 0 not in entries or 1 not in entries:
         return int(0 not in entries)
     if entries not in cache:

@@ -2,8 +2,8 @@
 
 An edge is a *literal*, `2*node + inverted`. Node 0 is FALSE, nodes 1 to I are the inputs in order, and the gates
 follow, each after those that it reads. An AND reads two literals of different nodes, the smaller first; an XOR reads
-two plain literals, since `NOT a XOR b = NOT (a XOR b)`. No gate reads FALSE. So every gate is one that must be built,
-each of the ten types that depend on both inputs costs the same, and NOT is free.
+two plain literals, since `NOT a XOR b = NOT (a XOR b)`. No gate reads FALSE. Thus every gate has a cost, each of the
+ten types that depend on both inputs has the same cost, and NOT is free.
 
 Example with the inputs x and y, nodes 1 and 2, so that the first gate is node 3:
 
@@ -40,7 +40,7 @@ class Node(NamedTuple):
 
     @property
     def gate(self) -> int:
-        """Id of the gate, 0 to 15, as a function of the two nodes, with inverted edges included."""
+        """Id, 0 to 15, of the equivalent gate that reads both nodes without inversion."""
         # A gate's id is its truth table: bit 3 is the value for inputs 00, bit 0 that for 11. An AND is 1 in one row,
         # where each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND y, so it is 1 for 01, which is
         # bit 2, and its id is 4. Two inversions in an XOR cancel, and one makes it an XNOR.
@@ -80,7 +80,7 @@ class XAG:
         return levels
 
     def on_same_inputs(self) -> list[int]:
-        """Return literals of all nodes for a new graph with equal inputs: FALSE for gates, which are copied later."""
+        """Return each node's literal in a new graph with equal inputs: FALSE for gates, which are copied later."""
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property
@@ -136,7 +136,7 @@ Places = Sequence[int] | dict[int, int]
 
 
 def mapped(literal: int, literals: Places) -> int:
-    """Return the literal of another graph for `literal`, where `literals[node]` replaces a node; inversion is kept."""
+    """Translate a literal to another graph in which nodes are `literals[node]`; inversion is preserved."""
     return literals[literal >> 1] ^ (literal & 1)
 
 
@@ -244,7 +244,7 @@ class Piece(NamedTuple):
 
 
 def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
-    """Return `gates`, which are in topological order, as a piece; all other nodes read, except FALSE, are inputs."""
+    """Return `gates`, in topological order, as a piece; other nodes that they read, except FALSE, become inputs."""
     literals = dict.fromkeys(gates, FALSE) | {FALSE: FALSE}
     ends = [literal for gate in gates for literal in graph.gates[gate - graph.first][1:]]
     reads = sorted({literal >> 1 for literal in (*ends, *outputs)} - literals.keys())
@@ -255,7 +255,7 @@ def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
 
 
 def embedded(graph: XAG, inputs: Sequence[int], count: int) -> XAG:
-    """Return the graph on `count` new inputs, of which the literals `inputs` replace the original inputs."""
+    """Return the graph on `count` inputs, with the literals `inputs` in place of the original inputs."""
     builder = Builder(count, share=False)
     return builder.finish(builder.embed(graph, inputs))
 

@@ -15,7 +15,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
 
 POLE = "CartPole-v"
-"""Prefix of environments that the page can simulate: position, velocity, angle and angular velocity of a pole."""
+"""Prefix of the names of environments that the page can simulate: versions of CartPole."""
 
 
 def export(controller: Controller, name: str) -> Files:

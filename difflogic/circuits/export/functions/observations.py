@@ -21,7 +21,7 @@ _ODD = (np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300, -1e300)
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Random test samples for `function` from a fixed seed; `form` is the function's fixed-point form."""
+    """At most `most` random test samples for `function`, from a fixed seed; `form` is its fixed-point format."""
 
     function: FunctionNetlist
     form: FixedPoint
@@ -29,7 +29,7 @@ class Observations:
 
     @property
     def count(self) -> int:
-        """Number of samples: `most`, or fewer if the function reads bits and has fewer possible inputs."""
+        """Number of samples: `most`, or fewer if the function reads bits that have fewer combinations."""
         return len(self.values)
 
     @cached_property
@@ -86,7 +86,7 @@ class Observations:
         return function.decide_fixed(self.fixed, self.form) if in_fixed_point else function(self.values)
 
     def check(self, results: npt.ArrayLike, in_fixed_point: bool, what: str) -> str:
-        """Compare `results` of `what` with `expected`; return a sentence. Raises ExportError if any differs."""
+        """Compare `results` of the program `what` with the expected ones; return a sentence. Raises ExportError."""
         function, samples = self.function, self.fixed if in_fixed_point else self.values
         expected = self.expected(in_fixed_point)
         decided, words = np.asarray(results), function.words
@@ -136,6 +136,6 @@ class Steps(Observations):
 
 
 def trials(function: FunctionNetlist) -> list[Observations]:
-    """Return test samples for an exported function of numbers, then a sequence if the function has memory."""
+    """Return test samples for a function of numbers and, if it has memory, a test sequence."""
     form = function.thermometer.fixed_point()
     return [Observations(function, form), *[Steps(function, form, STEPS)] * bool(function.memory)]
