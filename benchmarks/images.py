@@ -2,7 +2,7 @@
 
 python -m benchmarks.images --save                  # all networks, three seeds each
 python -m benchmarks.images 8000 --circuit --save   # one network, with a simplified and compiled circuit
-python -m benchmarks.images --report --write        # write the tables of docs/how-to/classify.md and the README
+python -m benchmarks.images --report --write        # write the table of docs/how-to/classify.md
 
 The images are those of Debian's package dataset-fashion-mnist. Settings were chosen by training on the first 55,000
 training images and evaluation on the other 5,000. The seeds are used for no other purpose.
@@ -11,7 +11,6 @@ training images and evaluation on the other 5,000. The seeds are used for no oth
 from __future__ import annotations
 
 import argparse
-import itertools
 import statistics
 import time
 from pathlib import Path
@@ -34,7 +33,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "64000": {"steps": 9 * 60_000, "logic": WIDE},
 }
 """Fields of each network's configuration, by its number of gates."""
-PLACES = (CHECKOUT / "docs/how-to/classify.md", CHECKOUT / "README.md")
+PAGE = CHECKOUT / "docs/how-to/classify.md"
 BEGIN = "<!-- generated: python -m benchmarks.images --report --write -->"
 
 
@@ -56,18 +55,29 @@ def measured(network: str, seed: int, circuit: bool) -> Line:
     return line | stamp()
 
 
+def newest() -> dict[str, list[Line]]:
+    """Return the newest line of each seed by network, the smallest network first."""
+    latest = {(line["network"], line["seed"]): line for line in load(FILE)}
+    lines: dict[str, list[Line]] = {}
+    for line in sorted(latest.values(), key=lambda line: int(line["network"])):
+        lines.setdefault(line["network"], []).append(line)
+    return lines
+
+
+def mean_accuracy(lines: list[Line]) -> str:
+    """Return the mean accuracy of several seeds as text."""
+    return f"{100 * statistics.mean(line['accuracy'] for line in lines):.1f} %"
+
+
 def report() -> str:
     """Return a table in Markdown with a row for each network."""
-    lines = sorted(load(FILE), key=lambda line: int(line["network"]))
     heads = ["gates", "accuracy, mean of seeds", "of each seed", "training", "with class decision", "simplified"]
     rows = [f"| {' | '.join([*heads, 'bytes compiled', 'images/s, one core'])} |", f"|{'---:|' * 8}"]
-    for network, group in itertools.groupby(lines, key=lambda line: str(line["network"])):
-        newest = {line["seed"]: line for line in group}.values()
-        scores = [line["accuracy"] for line in newest]
-        cells = [f"{int(network):,}", f"{100 * statistics.mean(scores):.1f} %"]
-        cells += [", ".join(f"{100 * score:.1f}" for score in scores)]
-        cells += [f"{statistics.median(line['seconds'] for line in newest):,.0f} s"]
-        for line in [line for line in newest if "gates" in line][:1]:
+    for network, lines in newest().items():
+        cells = [f"{int(network):,}", mean_accuracy(lines)]
+        cells += [", ".join(f"{100 * line['accuracy']:.1f}" for line in lines)]
+        cells += [f"{statistics.median(line['seconds'] for line in lines):,.0f} s"]
+        for line in [line for line in lines if "gates" in line][:1]:
             cells += [f"{line['gates'][0]:,}", f"{line['gates'][1]:,}", f"{line['c_bytes']:,}"]
             cells += [f"{1e9 / line['ns_a_row']:,.0f}"]
         rows.append(f"| {' | '.join(cells + [''] * (8 - len(cells)))} |")
@@ -82,12 +92,12 @@ def main() -> None:
     parser.add_argument("--circuit", action="store_true", help="simplify and compile the circuit of the first seed")
     parser.add_argument("--save", action="store_true", help="store the lines")
     parser.add_argument("--report", action="store_true", help="print the table")
-    parser.add_argument("--write", action="store_true", help="with --report: put it into the pages")
+    parser.add_argument("--write", action="store_true", help="with --report: put it into the page")
     options = parser.parse_args()
     if options.report:
         text = report()
-        for path in PLACES if options.write else ():
-            path.write_text(inserted(path.read_text(encoding="utf-8"), BEGIN, f"\n{text}"), encoding="utf-8")
+        if options.write:
+            PAGE.write_text(inserted(PAGE.read_text(encoding="utf-8"), BEGIN, f"\n{text}"), encoding="utf-8")
         print(text)
         return
     for network in options.networks:

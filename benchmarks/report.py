@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import expected
+from benchmarks import expected, images
 from benchmarks.store import CHECKOUT, Line, inserted, load
 from difflogic.bench.cases import EXPERIMENTS, SCALING
 from difflogic.bench.results import Results
@@ -454,6 +454,7 @@ MEASURED = {
     "pictures": "custom images, trained or built",
     "policies": "agents",
     "tables": "classifiers of tables",
+    "images": "classifiers of images",
     "sweeps": "sweeps, and a population on two devices",
     "circuits": "`simplify`, compared with other programs",
     "simulate": "the simulator",
@@ -558,6 +559,14 @@ def headline() -> str:
             f"{line['updates_per_s']:.1e}, {line['ratio_to_hand']:.1f} times as fast as Life in hand-written C",
         ]
         for line in simulated
+    ]
+    rows += [
+        [
+            f"Accuracy of {int(network):,} gates on Fashion-MNIST's test set, mean of {len(lines)} seeds",
+            f"{images.mean_accuracy(lines)}, trained in {statistics.median(line['seconds'] for line in lines):.0f} s",
+        ]
+        for network, lines in images.newest().items()
+        if machine(lines[0]) == machine(job)
     ]
     return f"On {machine(job)}, without a GPU:\n\n{table(['measurement', 'result'], rows)}".rstrip()
 

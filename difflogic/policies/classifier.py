@@ -20,6 +20,8 @@ from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
 """Maximum numbers of rows classified at a time, and of columns whose mean and spread are measured at a time."""
+SAMPLED = 10_000
+"""Approximate number of training rows for an evaluation during training, if there are no validation rows."""
 
 
 def spaces(table: TableConfig) -> Spaces:
@@ -51,9 +53,9 @@ class Rows:
 
     def score(self, decide: Decide, held_out: bool) -> Score:
         """Score held-out or validation rows; the return of a row is 1 if classified correctly, otherwise 0."""
-        parts = self.parts
-        rows = parts.held_out if held_out else parts.validation
-        rows = rows if len(rows) else parts.learned
+        rows = self.parts.held_out if held_out else self.parts.validation
+        if not len(rows):
+            rows = self.parts.learned[:: 1 if held_out else max(1, len(self.parts.learned) // SAMPLED)]
         named = [decide(self.table.x[rows[k : k + AT_ONCE]]) for k in range(0, len(rows), AT_ONCE)]
         right = np.concatenate(named) == self.table.y[rows]
         return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import policies, presets, report, success
+from benchmarks import images, policies, presets, report, success
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +47,10 @@ def test_readme_lists_untested_systems():
 
 def test_table_of_agents_has_the_newest_results():
     assert policies.report() in (CHECKOUT / "docs/how-to/policies.md").read_text(encoding="utf-8")
+
+
+def test_table_of_image_classifiers_has_the_newest_results():
+    assert images.report() in images.PAGE.read_text(encoding="utf-8")
 
 
 def test_table_of_successes_has_the_newest_results():

@@ -17,6 +17,7 @@ from difflogic.config.fields import merged
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.table import LabelledTable, load_table
 from difflogic.errors import ConfigError, DataError, UsageError
+from difflogic.policies import classifier
 from difflogic.runs import checkpoint
 from tests.policies.test_commands import refusal, run
 
@@ -143,6 +144,15 @@ def test_default_number_of_rows_follows_the_table(rows: int, steps: int) -> None
     table = LabelledTable.of(np.arange(rows * 5 // 4)[:, None], np.arange(rows * 5 // 4) % 2)
     assert of_table(table).steps == steps
     assert of_table(table, steps=4000).evaluation.interval == 200
+
+
+def test_large_tables_are_evaluated_on_a_sample_during_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classifier, "SAMPLED", 10)
+    table = LabelledTable.of(np.arange(40)[:, None], np.arange(40) % 2)
+    config = of_table(table).with_(table={"held_out": 0.0})
+    rows = classifier.Rows(config, table)
+    scores = [rows.score(lambda x: np.zeros(len(x), dtype=int), held_out) for held_out in (False, True)]
+    assert [len(score.returns) for score in scores] == [10, 40]
 
 
 def test_new_widths_change_the_temperatures_unless_they_are_set() -> None:

@@ -183,7 +183,7 @@ def logs(job: str, tail: int) -> None:
 @click.command("cancel")
 @job_actions.jobs_argument
 def cancel(jobs: tuple[str, ...]) -> None:
-    """Stop JOB: at once if it waits, else after the current epochs, with a checkpoint.
+    """Stop JOB: immediately if it is queued, otherwise after the current epochs, with a checkpoint.
 
     Example: difflogic cancel abcdefghijklmnop
     """

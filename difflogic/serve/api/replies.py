@@ -19,7 +19,7 @@ class ErrorWords(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """Body of every answer with a status of 400 or more."""
+    """Body of every response with a status of 400 or more."""
 
     error: ErrorWords
 
