@@ -95,8 +95,8 @@ def circuit_function(
 
 def _refused(*_: Any, **__: Any) -> Any:
     raise UsageError(
-        "The derivatives of a circuit are the first ones, backward: use jax.grad, jax.vjp or jax.jacrev, and neither "
-        "jax.jvp, jax.jacfwd nor jax.hessian."
+        "Circuits have only first-order reverse-mode derivatives: use jax.grad, jax.vjp or jax.jacrev, not jax.jvp, "
+        "jax.jacfwd or jax.hessian."
     ) from None
 
 

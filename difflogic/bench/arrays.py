@@ -171,7 +171,9 @@ def open_array_contender(case: ArrayCase, bench: Bench) -> ArrayContender:
     got, expected = read(step()), _expected(case, *values)
     worst = np.abs(got[:VERIFIED_ROWS] - expected).max() if got.ndim else abs(got - expected)
     if not worst <= TOLERANCE * np.abs(expected).max():
-        raise WrongResultError(f"{case.name} has an error of {worst:.1e}, values up to {np.abs(expected).max():.1e}")
+        raise WrongResultError(
+            f"{case.name} has an error of {worst:.1e}, for values up to {np.abs(expected).max():.1e}"
+        )
     return ArrayContender(name=bench.name, case=case, step=step, wait=wait)
 
 

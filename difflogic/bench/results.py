@@ -148,7 +148,7 @@ def _ratio(old: Line, new: Line) -> Ratio:
     # The definition of a case may have changed between versions of the package.
     if (work := _work(old)) != _work(new) or old[work] != new[work]:
         raise UsageError(
-            f"The files cannot be compared: {old['case']} is {old[work]} {work.replace('_', ' ')} in the first and "
+            f"The files cannot be compared: {old['case']} has {old[work]} {work.replace('_', ' ')} in the first and "
             f"{new[_work(new)]} in the second."
         )
     # Comparing only medians would report any drift of the machine's speed as a change.

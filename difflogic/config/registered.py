@@ -45,10 +45,10 @@ def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] 
     distribution, _, own = name.rpartition(":")
     entry = installed.get(f"{_normalised(distribution)}:{own}")
     if entry is None:
-        known = f"those that are here are {', '.join(installed)}" if installed else "none is here"
+        known = f"installed are {', '.join(installed)}" if installed else "none is installed"
         raise ConfigError(
-            f"There is no task {shown(name)}{hint(name, installed)}: expected DISTRIBUTION:NAME of a task that an "
-            f"installed distribution registers, and {known}."
+            f"There is no task {shown(name)}{hint(name, installed)}: expected DISTRIBUTION:NAME of an installed task; "
+            f"{known}."
         )
     try:
         cls = entry.load()

@@ -83,7 +83,7 @@ class LabelledTable:
         if numbers.shape[1] > MOST_FEATURES:
             raise DataError(f"A table has {MOST_FEATURES} features at most, got {numbers.shape[1]}: leave some out.")
         if names.shape != (len(numbers),):
-            raise DataError(f"{len(numbers)} rows need as many labels, got the shape {list(names.shape)}.")
+            raise DataError(f"Expected {len(numbers)} labels, one for each row, got the shape {list(names.shape)}.")
         columns = features or [f"x{d}" for d in range(numbers.shape[1])]
         if numbers.dtype != np.uint8 and len(wrong := np.argwhere(~(np.abs(numbers) <= LARGEST))):
             row, column = wrong[0]

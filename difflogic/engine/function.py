@@ -104,7 +104,7 @@ class CircuitFunction(ABC):
         """
         values = self._checked("x", x, (*self.grid, self._circuit.channels))
         if self.hard and not ((values == 0) | (values == 1)).all():
-            raise DataError("A hard function works on bits: every value of x must be 0 or 1; round it, or use soft.")
+            raise DataError("A hard function needs values of 0 or 1: round x, or use the soft function.")
         self._seen = False  # until the buffers are complete
         y = self._forward(values.reshape(-1, self._circuit.channels))
         self._passes, self._seen = self._passes + 1, True

@@ -327,8 +327,8 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
     scenario, netlist, target = claim.scenario, claim.netlist, claim.target
     if scenario.fire_rate < 1:
         raise UsageError(
-            "The circuit is asynchronous and has one initial state: each choice of the cells that fire is another "
-            "rollout, too many for a proof. `difflogic evaluate` measures some of them."
+            "The circuit is asynchronous and has one initial state: each choice of firing cells gives a different "
+            "rollout, and there are too many to prove. `difflogic evaluate` measures some of them."
         )
     if (start := scenario.grid(netlist.origin)) is None:
         raise CircuitError(

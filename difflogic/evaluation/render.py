@@ -239,7 +239,7 @@ def kind_of(path: Path, what: str) -> str:
     """Return the image format for the suffix of `path`. Raises UsageError if `what` does not support this suffix."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
-        raise UsageError(f"There is no kind of image {what!r}: expected {', '.join(DRAWINGS)}.")
+        raise UsageError(f"Unknown kind of image {what!r}: expected {', '.join(DRAWINGS)}.")
     expected = ", ".join(KINDS) if what == "rollout" else ".png"
     if kind is None or (what != "rollout" and kind != "png"):
         raise UsageError(f"The ending of {path} says what to write: for {what} expected {expected}.")

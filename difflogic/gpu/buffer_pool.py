@@ -43,7 +43,7 @@ class BufferPool:
         if size > self._most:
             raise LimitError(
                 f"An array of {size / 1e6:.0f} MB is too large for this device, which binds at most "
-                f"{self._most / 1e6:.0f} MB: use smaller arrays, or the processor."
+                f"{self._most / 1e6:.0f} MB: use smaller arrays, or the CPU."
             )
         rounded = min(1 << (max(LEAST_BYTES, size) - 1).bit_length(), self._most)
         free = self._free[rounded]

@@ -266,7 +266,7 @@ def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.u
 def pool_words(pool: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint32]:
     """Pack binary grids `[pool, H, W, C]` into words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
     if pool is None:
-        raise DataError("The configuration keeps a pool, but the state has none.")
+        raise DataError("The configuration needs a sample pool, but the state has none.")
     return bit_words(pool)
 
 

@@ -20,9 +20,7 @@ def shader_root() -> Path:
     for root in (_PACKAGE / "_shaders", _PACKAGE.parent / "shaders"):
         if (root / "gate_forward.wgsl").is_file():
             return root
-    raise KernelError(
-        "The installation has no shaders: install difflogic again, by pip install . in a folder with its sources."
-    )
+    raise KernelError("The installation has no shaders: reinstall difflogic with `pip install .` in its source folder.")
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def _inputs(rows: list[Any], subject: str, may_be_bits: bool = False) -> tuple[t
     """Return the inputs' names and thresholds; if `may_be_bits` and no row has thresholds, the inputs are bits."""
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
-            raise CircuitError(f"{subject} is an object with a name and thresholds, got {shown(row)}.")
+            raise CircuitError(f"{subject} must be an object with a name and thresholds, got {shown(row)}.")
     names = tuple(row["name"] for row in rows)
     if may_be_bits and not any("thresholds" in row for row in rows):
         return names, Thermometer.of_bits(len(rows))

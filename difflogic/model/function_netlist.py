@@ -146,7 +146,7 @@ class FunctionNetlist(Netlist):
                 f"{self.thermometer.dimensions} dimensions need as many names, got {len(self.observations)}."
             )
         if not self.thermometer.bits:
-            raise CircuitError(f"A {self.kind} reads at least one threshold or bit, got none.")
+            raise CircuitError(f"A {self.kind} needs at least one threshold or bit as input, got none.")
         if not (self.choices or self.reads_bits):
             raise CircuitError("A function of thresholds decides between classes: name them, or read bits.")
         for names in (self.observations, self.choices, self.named_outputs):

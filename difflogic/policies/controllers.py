@@ -45,8 +45,8 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
     """Return an actor of gates with discrete actions as a controller. Raises UsageError for any other actor."""
     if spaces.continuous or not isinstance(actor, LogicActor):
         raise UsageError(
-            "A controller decides between discrete actions by gates: this agent "
-            f"{'gives continuous actions' if spaces.continuous else 'is a dense network'}."
+            "Only agents of gates with discrete actions become controllers: this agent "
+            f"{'has continuous actions' if spaces.continuous else 'is a dense network'}."
         )
     observations, actions = WORDS.get(identifier.partition("-")[0], (None, None))
     return Controller.from_gates(

@@ -121,5 +121,5 @@ def encoded(frames: Pixels, suffix: str, frame_ms: int) -> bytes:
     """Encode frames in the format of `suffix`, `.gif` or `.apng`. Raises ConfigError for any other suffix."""
     kinds = {".gif": "gif", ".apng": "apng"}
     if suffix not in kinds:
-        raise ConfigError(f"An animation of an episode is a .gif or an .apng, not {suffix!r}.")
+        raise ConfigError(f"An animation of an episode must be a .gif or .apng file, got {suffix!r}.")
     return film.animation(frames, kinds[suffix], 1, frame_ms)

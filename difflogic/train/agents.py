@@ -89,7 +89,9 @@ class Agents(Session[Member, AgentRun]):
         """Return a session that resumes `folder` from the checkpoint `file`. Raises CheckpointError or ConfigError."""
         saved, device, table = checkpoint.read_agents(file), _device(placement), tables.of_run(config, folder.path)
         if saved.config.with_epochs(config.epochs) != config:
-            raise ConfigError(f"The run in {folder.path} has another configuration: only steps may change on resume.")
+            raise ConfigError(
+                f"The run in {folder.path} differs in its configuration: only steps may change on resume."
+            )
         members = [
             Member.restored(config.with_(seed=state.config.seed), device, state.arrays, table)
             for state in saved.members
@@ -262,7 +264,7 @@ def _rows(path: Path, members: int, iterations: int) -> list[list[PolicyRow]]:
         of_members[index % members].append(PolicyRow.from_dict(values))
     if any(len(rows) != iterations for rows in of_members):
         raise CheckpointError(
-            f"The metrics in {path} end before iteration {iterations}, that of its checkpoint: restore {JSONL}, "
+            f"The metrics in {path} end before the checkpoint's iteration {iterations}: restore {JSONL}, "
             "or start a new run."
         )
     return of_members

@@ -114,7 +114,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
     epochs, first = config.train.epochs, saved.members[0].config
     # Only the number of epochs may change, so both configurations are compared with the earlier number.
     if first != config.with_(train={"epochs": first.train.epochs}):
-        raise ConfigError(f"The run in {folder.path} has another configuration: only epochs may change on resume.")
+        raise ConfigError(f"The run in {folder.path} differs in its configuration: only epochs may change on resume.")
     if saved.epoch > epochs:
         raise UsageError(
             f"The run in {folder.path} is at epoch {saved.epoch}, past the {epochs} asked for: give more `epochs`."

@@ -61,7 +61,7 @@ def test_the_results_are_a_file_like_others(measured: Results, tmp_path: Path) -
     assert all(line["adapter"] and line["gflop_per_s"] for line in kept)
     other = Results(json.loads(measured.to_json()))
     other.cases[0]["flop"] += 1
-    with pytest.raises(UsageError, match="arrays/matmul-8 is 1024 flop in the first and 1025 in the second"):
+    with pytest.raises(UsageError, match="arrays/matmul-8 has 1024 flop in the first and 1025 in the second"):
         compare(found, other)
 
 

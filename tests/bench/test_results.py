@@ -100,7 +100,7 @@ def test_ratios(results: Results) -> None:
             "Numba 2",
             "the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the second.",
         ),
-        (("cases", 0, "gate_evaluations"), 7, "train/a is 100 gate evaluations in the first and 7 in the second."),
+        (("cases", 0, "gate_evaluations"), 7, "train/a has 100 gate evaluations in the first and 7 in the second."),
         (("cases",), [line("train/a", 1.0, "gpu")], "no case was measured on the same engine in both."),
     ],
 )

@@ -89,7 +89,7 @@ def test_trainer_takes_a_registered_or_other_task(tmp_path: Path) -> None:
     ("name", "fields", "message"),
     [
         ("my-package:fil", {}, r"There is no task 'my-package:fil' \(did you mean my-package:fill\?\)"),
-        ("os:system", {}, "an installed distribution registers"),
+        ("os:system", {}, "expected DISTRIBUTION:NAME of an installed task"),
         (
             NAME,
             {"task": {"sid": 5}},

@@ -58,7 +58,7 @@ def test_what_it_cannot_do_is_told() -> None:
         # Compiled before it is differentiated, after it, and not at all.
         for asked in (derivative(loss), jax.jit(derivative(loss)), derivative(jax.jit(loss))):
             with pytest.raises(
-                UsageError, match=r"The derivatives of a circuit are the first ones, backward: use jax\.grad"
+                UsageError, match=r"Circuits have only first-order reverse-mode derivatives: use jax\.grad"
             ):
                 asked(logits)
     for function in (layer, jax.jit(layer)):

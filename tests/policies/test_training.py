@@ -293,7 +293,7 @@ def test_an_agent_begins_with_what_another_one_learned(tmp_path, policy):
 def test_only_its_own_run_is_gone_on_with(tmp_path):
     settings = config(steps=256)
     Trainer(settings, CPU).run(out=tmp_path / "run")
-    with pytest.raises(ConfigError, match="has another configuration: only steps may change"):
+    with pytest.raises(ConfigError, match="differs in its configuration: only steps may change"):
         Trainer(settings.with_(seed=9), CPU).run(resume=tmp_path / "run")
     with pytest.raises(RunFolderError, match="is not empty"):
         Trainer(settings, CPU).run(out=tmp_path / "run")

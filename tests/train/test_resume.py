@@ -291,7 +291,7 @@ def test_missing_rows_are_an_error(config: Config, engine: Engine, finished: Run
 
 @any_engine_will_do
 def test_resume_refuses_another_configuration(config: Config, engine: Engine, finished: Run) -> None:
-    with pytest.raises(ConfigError, match="has another configuration: only epochs may change"):
+    with pytest.raises(ConfigError, match="differs in its configuration: only epochs may change"):
         Trainer(config.with_(seed=24), engine).run(resume=finished.path)
 
 

@@ -157,7 +157,7 @@ def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str
 def _refuse_others(name: str, ports: Mapping[str, str], read: Sequence[str]) -> None:
     """Raise CircuitError if a port is driven that is not in `read`, the ports that the device has."""
     if others := sorted(ports.keys() - set(read)):
-        raise CircuitError(f"The device {name!r} has no port {others[0]!r}, but a connector leads there.")
+        raise CircuitError(f"A connector refers to the port {others[0]!r}, which the device {name!r} does not have.")
 
 
 def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:

@@ -166,7 +166,7 @@ def is_empty(path: Path) -> bool:
         tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         owner = int(file.execute("PRAGMA application_id").fetchone()[0])
     if owner != APPLICATION and (owner or tables):
-        raise StoreError(f"{path} is the database of another program: name a folder of its own for the store.")
+        raise StoreError(f"{path} is the database of another program: choose a separate folder for the store.")
     return not tables
 
 
