@@ -50,7 +50,7 @@ class Case:
 
     @property
     def turn_group(self) -> str:
-        """Name of the group of cases that are timed in turn: one curve, or all train steps that are not in a curve."""
+        """Name of the group of cases timed alternately: one scaling curve, or all train steps outside any curve."""
         # The points of a curve are compared with each other, so they must be measured under equal conditions.
         if self.group in SCALING:
             return self.group

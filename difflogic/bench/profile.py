@@ -139,9 +139,9 @@ def _profile_cpu(model: Any) -> Profile:
 
 
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
-    """Describe the largest part of a train step, as in `kernel (79% of the step), most of all gate_backward (61%)`.
+    """Describe the largest part of a train step, as in `kernel (79% of the step), mainly gate_backward (61%)`.
 
-    `dispatch_s` is the time of an empty dispatch that waits for the previous one, `transfer_s` that of reading metrics.
+    `dispatch_s` is the time of an empty dispatch that waits for the previous one, `transfer_s` the time of metrics.
     """
     # A gap of `dispatch_s` precedes each dispatch; the profile includes it in the time of the kernel.
     gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)
@@ -156,4 +156,4 @@ def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.
     if name != "kernel":
         return text
     longest = max(profile.kernels, key=lambda part: part.seconds)
-    return f"{text}, most of all {longest.name} ({longest.seconds / profile.wall:.0%})"
+    return f"{text}, mainly {longest.name} ({longest.seconds / profile.wall:.0%})"

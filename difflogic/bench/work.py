@@ -8,14 +8,14 @@ step, only gate evaluations of the forward pass count, although the backward pas
     forward   c0 + ca*a + cb*b + cab*a*b as three fused multiply-adds              6
     backward  d_a = d*(ca + cab*b), d_b = d*(cb + cab*a)                           6
               the four moments sum d, sum d*a, sum d*b, sum d*a*b                  7
-              each input's adjoint added to those of its node's other readers      2
+              accumulating the adjoints of both inputs                             2
 
 Repeated work, such as a recomputed forward pass, counts once. Softmax and AdamW, which run once per gate and train
-step, are excluded. Hard evaluation has no FLOP.
+step, are excluded. Hard evaluation performs no floating-point operations.
 
 *Traffic* is the number of bytes that kernels pass to later kernels, each written once and read once: the states, the
 adjoints of the patches, and all node values if the engine stores these for the backward pass. Values within a kernel
-are excluded. Thus traffic near the copy rate shows that a step is memory-bound; low traffic is inconclusive.
+are excluded. Traffic per second near the copy bandwidth shows that a step is memory-bound; less is inconclusive.
 """
 
 from dataclasses import dataclass

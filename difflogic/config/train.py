@@ -94,7 +94,7 @@ class InitialConfig(Section, path="initial."):
 
 @section
 class HardeningConfig(Section, path="hardening."):
-    """`[hardening]`: stochastic hardening, see `difflogic.engine.events`."""
+    """`[hardening]`: random gates evaluated hard during training; see `difflogic.engine.events`."""
 
     share: float = field(
         "Final share of gates, random each epoch, that are evaluated hard; gradients stay soft", UP_TO_ONE, default=0.0

@@ -47,7 +47,7 @@ class Searched(NamedTuple):
     scores: Array
     """int64 `[LANES]`: cost of the mismatches of each circuit."""
     live: Array
-    """int64 `[G]`: gates that a value with a loss depends on."""
+    """int64 `[G]`: numbers of the gates that affect the loss."""
     numbers: Array
     """int64 `[4]`: LIVE, LANE, OVER and BEFORE."""
     guide: Array
@@ -292,7 +292,7 @@ def _put(words: Array, function: int, lane: int) -> None:
 
 @inlined
 def _live(program: Program, visible: int, steps: int, present: HardPlan, live: Array) -> int:
-    """Write the gates that a value with a loss depends on to `live`, ascending, and return their number."""
+    """Write the numbers of the gates that affect the loss to `live`, ascending, and return their count."""
     mark(program, present.aliases, present.forms, visible, steps, present)
     count = 0
     for gate in range(len(program.gate_starts) - 1):

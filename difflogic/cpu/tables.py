@@ -114,7 +114,7 @@ class StepGrids(NamedTuple):
     copy_starts: Array
     """int64 `[T, cells + 1]`: first index in `copies` of the cells that each cell of a step is spread to."""
     copies: Array
-    """int64 `[T, cells]`: cells that the cells of a step are spread to, grouped by the cell of the step."""
+    """int64 `[T, cells]`: destination cells to which each source cell of a step is copied, grouped by source."""
 
 
 def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) -> tuple[StepGrids, Array, Array]:

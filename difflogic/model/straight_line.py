@@ -60,7 +60,7 @@ def lines(netlist: Netlist) -> list[Assignment]:
 
 
 def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
-    """Return a normalised gate: if it depends on only one input, this input becomes `a`."""
+    """Return the gate that computes `bit`, normalised: the only input that matters, if there is one, becomes `a`."""
     # If both inputs are the same bit, only the outputs for 00 (bit 3 of the id) and for 11 (bit 0) matter: XOR of a bit
     # with itself is FALSE, AND is the bit.
     if a == b:

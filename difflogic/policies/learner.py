@@ -58,7 +58,7 @@ class Learner(ABC):
     ) -> None:
         """Make the actor; `seen` scales observations, and `wiring` is the seed of wires (None: the config's seed).
 
-        Raises ConfigError if the actor's layers do not fit the actions, or DeviceError.
+        Raises ConfigError if the layers do not fit the actions, and DeviceError if the device cannot be used.
         """
         self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
         wired = config if wiring is None else config.with_(seed=wiring)

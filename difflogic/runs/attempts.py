@@ -71,7 +71,7 @@ class Attempt:
 
     @property
     def shortfall(self) -> float:
-        """Cost for comparing attempts: mismatches or the negative score; infinity before the first evaluation."""
+        """Rank of the attempt, lower is better: mismatches or negated score; infinity before the first evaluation."""
         if self.score is not None:
             return -self.score
         return math.inf if self.wrong is None else self.wrong

@@ -20,7 +20,7 @@ from difflogic.errors import CheckpointError
 
 
 class LocalSearchModel:
-    """Local search as a `difflogic.engine.api.Model`; `info` describes the engine of the training before it."""
+    """Local search as a `difflogic.engine.api.Model`; `info` describes the engine of the preceding training."""
 
     def __init__(self, jobs: Sequence[Job], states: Sequence[TrainState], info: EngineInfo) -> None:
         """Raise CheckpointError if the search costs in a state do not have the shape and type for its job."""

@@ -51,7 +51,7 @@ class EndedRun(Generic[M]):
     members: Sequence[M]
     """Models of the run in the order of their seeds: one model, or a population."""
     epoch: int
-    """Number of the last epoch, or of environment steps so far for agents."""
+    """Index of the last epoch; for agents, the count of environment steps so far."""
     interrupted: signal.Signals | str | None
     """Signal that interrupted the run, or the reason in its `Stop`; None if the run was not interrupted."""
     summary: str

@@ -233,7 +233,7 @@ def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | Non
 
 
 def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) -> bool | None:
-    """Return whether the circuit is right on a grid of this size; None if neither answer is proved."""
+    """Return whether the circuit is correct on a grid of this size; None if neither is proved."""
     config = resized(config, height, width)
     target, start = job.fixed_target(config.task), job.start(config)
     if start is None:

@@ -175,7 +175,7 @@ def test_a_population_starts_with_the_seed_of_the_case(benches: list[Bench]) -> 
 @pytest.mark.parametrize(
     ("host", "kernels", "count", "line"),
     [
-        (0.001, {"gate_backward": 0.7, "loss": 0.2}, 10, "kernel (89% of the step), most of all gate_backward (70%)"),
+        (0.001, {"gate_backward": 0.7, "loss": 0.2}, 10, "kernel (89% of the step), mainly gate_backward (70%)"),
         (0.9, {"gate_backward": 0.1}, 10, "host encode (90% of the step)"),
         (0.0, {"gate_backward": 0.9}, 800, "dispatch gaps (80% of the step)"),
         (0.1, {"gate_backward": 0.2}, 10, "transfer (60% of the step)"),

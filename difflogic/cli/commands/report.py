@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 def command(
     circuit: Path, family: str, device: str | None, grid: tuple[int, int], seconds: float, as_json: bool, **options: Any
 ) -> int:
-    """Print the FPGA resources that a grid of CIRCUIT, a run or a file, needs, and its speed there.
+    """Print the FPGA resources and the clock speed of a grid of CIRCUIT, a run or a file.
 
     yosys maps the module that `export --format verilog --grid` writes. If nextpnr is installed, it places and
     routes the module, and finds Fmax, the fastest clock. All cells take one step per clock. The number of pins does
     not depend on the grid or the channels, because the state is read and written byte by byte. A function or a
-    controller is mapped alone; Fmax is then the clock of registers before and behind it, one sample per clock.
+    controller is mapped alone; Fmax is then the clock of registers at its inputs and outputs.
 
     Simplify the circuit first: this command only removes its pass-throughs.
 

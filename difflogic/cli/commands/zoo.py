@@ -14,7 +14,7 @@ from difflogic.cli.screen.echo import echo
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the circuits that come with difflogic, or show one. All were trained or built, and are proved.
+    """List the circuits that come with difflogic, or show one. Each was trained or built, and proved correct.
 
     simulate, export, show, simplify, prove and report take their names instead of files. The columns count gates that
     read two inputs, before and after `simplify`.

@@ -214,7 +214,7 @@ def add(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def add_eights(_: Any, total: Any, x: Any) -> Any:
-    """Add the floats of a part to `total`, eight at a time; the sums do not depend on PART."""
+    """Add the floats of the vector `x` to `total`, eight at a time, so that sums do not depend on its length."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         total, x = arguments

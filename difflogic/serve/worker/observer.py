@@ -238,7 +238,7 @@ class TrialObserver(ServiceObserver):
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """Store the models for the last frame, but no gate history, which is rarely viewed for a trial."""
+        """Store the models to draw the final state, but no gate history, which is rarely viewed for a trial."""
         self._judged = [member for member in members if isinstance(member, Replica)]
 
     def saved(self, epoch: int) -> None:

@@ -32,7 +32,7 @@ class TrialJobs:
         priority: int = 0,
         size: int = 0,
     ) -> None:
-        """Manage the trials of the job `sweep` in `folder`; the property `size` is at least the parameter `size`."""
+        """Manage the trials of the job `sweep` in `folder`; `size` is the minimum of the property of this name."""
         self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
         self._engine, self._owner, self._priority = engine, owner, priority
         self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
