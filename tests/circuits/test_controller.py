@@ -153,7 +153,7 @@ def test_controller_may_have_a_constant_action() -> None:
 
 def test_invalid_comparisons_and_codes_are_refused() -> None:
     rule = linear_rule()
-    with pytest.raises(CircuitError, match="between the same observations and actions"):
+    with pytest.raises(CircuitError, match="if their observations and actions are the same"):
         prove(rule, replace(rule, choices=("left", "stay")))
     with pytest.raises(DataError, match="no code of an observation"):
         pruned(rule, np.eye(28, dtype=np.uint8))

@@ -147,7 +147,7 @@ def test_what_cannot_be_computed() -> None:
     function = REFERENCE.open_function(feed_forward(5, 3), [4], hard=True)
     for x, sentence in (
         (np.zeros((5, 4)), r"x must have shape \[4, 5\], got \[5, 4\]"),
-        (np.full((4, 5), 0.5), "every value of x must be 0 or 1"),
+        (np.full((4, 5), 0.5), "A hard function needs values of 0 or 1"),
         (np.full((4, 5), np.nan), "x contains NaN or infinity"),
     ):
         with pytest.raises(DataError, match=sentence):

@@ -176,7 +176,7 @@ def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match=r'has one initial state \("picture"\), from which its image grows'):
         proved(still, every=True)
     drawn = kept_run(tmp_path / "drawn", picture_config(fire_rate=0.5), keeper(2))
-    with pytest.raises(UsageError, match="each choice of the cells that fire is another rollout"):
+    with pytest.raises(UsageError, match="each choice of firing cells gives a different rollout"):
         proved(drawn)
     life = presets.get("game-of-life")
     rule = kept_run(tmp_path / "rule", life, learned(life))

@@ -343,7 +343,7 @@ def test_change_of_the_engine_is_reported(finished: Run, config: Config, engine:
     notes = Diary()
     Trainer(config, engine).run(resume=finished.path, observer=notes)
     assert "The run was on gpu: Imaginary 9000" in notes.notices[0]
-    assert "not with bit for bit the same numbers" in notes.notices[0]
+    assert "will not be the same bit for bit" in notes.notices[0]
 
 
 @pytest.mark.parametrize(("engine", "population", "operation"), sampled(KILLS, KILLS[1:20:9]), indirect=["engine"])

@@ -218,8 +218,8 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     gone = [job for job in rows if not (store / JOBS / job).is_dir()]
     _write_records(store, connection, on_disk, rows)
     count = len(back) + len(renamed)
-    actions = [f"{counted(count, 'folder')} moved back to the place of the job"] * bool(count)
-    actions += [f"{counted(len(runs), 'run')} moved back to the job that trained it"] * bool(runs)
+    actions = [f"{counted(count, 'folder')} moved back into place"] * bool(count)
+    actions += [f"{counted(len(runs), 'run')} moved back to the right job"] * bool(runs)
     if gone:
         actions.append(f"nothing was left of the folder of {', '.join(gone[:MOST_NAMED])}, {len(gone)} in all")
     if moved := [*strangers, *aside]:
