@@ -315,7 +315,10 @@ def test_differing_outputs_are_shown() -> None:
 
 def test_damaged_function_file_is_refused(tmp_path: Path) -> None:
     data = json.loads(function_json.to_json(of_kind("classes")))
-    for change, said in (({"inputs": [3]}, "An input must be an object"), ({"classes": [1, 2]}, "Classes are called by")):
+    for change, said in (
+        ({"inputs": [3]}, "An input must be an object"),
+        ({"classes": [1, 2]}, "Classes are called by"),
+    ):
         (tmp_path / "function.json").write_text(json.dumps(data | change))
         with pytest.raises(CircuitError, match=said):
             difflogic.load_function(tmp_path / "function.json")

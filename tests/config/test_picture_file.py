@@ -41,7 +41,7 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
     path = save(tmp_path / "b.png", [[WHITE] * 5, [WHITE, BLACK, RED, CLEAR, WHITE], [WHITE] * 5])
     assert picture_file.load(path, 2, invert=True).bits[1, :, 0].tolist() == [0, 1, 1, 0, 0]
     assert not picture_file.is_dark_on_light(np.ones((4, 4, 1), np.uint8)), "nothing is drawn on it"
-    with pytest.raises(DataError, match="too light to count"):
+    with pytest.raises(DataError, match="transparent or too light"):
         picture_file.load(save(tmp_path / "c.png", [[WHITE] * 3] * 3), 2, invert=True)
 
 

@@ -36,7 +36,9 @@ SAMPLES = 8
     help="Measure this engine. May be repeated. Default: all available ones. With --gradients also jax and torch.",
 )
 @click.option("--require-hardware", is_flag=True, help="Measure a hardware GPU, and fail if there is none.")
-@click.option("--case", "patterns", multiple=True, metavar="NAME", help="Only this case, group or pattern.")
+@click.option(
+    "--case", "patterns", multiple=True, metavar="NAME", help="Only this case, group or pattern; may be repeated."
+)
 @click.option("--list", "only_list", is_flag=True, help="List the cases and stop.")
 @click.option("--gradients", is_flag=True, help="Compare gradients instead of times.")
 @click.option("--compare", nargs=2, type=FILE, metavar="OLD NEW", help="Compare two results files case by case.")
