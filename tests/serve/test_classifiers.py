@@ -63,7 +63,7 @@ def test_table_becomes_a_classifier(live: Live, files: dict[str, bytes], label: 
         ({"data": b"\0" * 99, "labels": LABELS}, {"label": "label"}, "Cannot read the IDX file"),
         ({"labels": LABELS}, {"label": "label"}, "needs its table as the file `data`"),
         ({"data": CSV, "target": CSV}, {"label": "kind"}, "no other file but `labels`"),
-        ({"labels": gif(frames(1))}, {"preset": "lizard"}, "give `label` too"),
+        ({"labels": gif(frames(1))}, {"preset": "lizard"}, "give the name of the classes as `label`"),
         ({"data": CSV}, {"label": "kind", "until_solved": True}, "is never solved"),
         ({"data": CSV}, {"label": "kind", "sweep": {"over": {"seed": "0..1"}}}, "is not swept here"),
         ({"data": gzip.compress(b"x" * (1 << 28))}, {"label": "kind"}, "data"),
