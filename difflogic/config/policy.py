@@ -374,7 +374,7 @@ class ClassifierConfig(PolicyConfig):
         changed, logic = super().with_(**sections), plain(sections).get("logic", {})
         if "widths" not in logic or not {"temperature", "final_temperature"}.isdisjoint(logic):
             return changed
-        temperature = (changed.logic.widths[-1] // len(changed.table.classes)) ** 0.5 / 20
+        temperature = max(1, changed.logic.widths[-1] // len(changed.table.classes)) ** 0.5 / 20
         return changed.with_(logic={"temperature": temperature, "final_temperature": temperature})
 
 
