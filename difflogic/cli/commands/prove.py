@@ -24,7 +24,7 @@ CHECKERS = ("network", "difflogic", "berkeley-abc", "yosys")
 @click.option("--every-start", is_flag=True, help="Prove that every initial state ends in the task's target.")
 @click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of the --every-start proof [the run's].")
 @click.option(
-    "--seconds", type=POSITIVE, default=60.0, show_default=True, help="Search a counterexample for this time."
+    "--seconds", type=POSITIVE, default=60.0, show_default=True, help="Seconds to search for a counterexample."
 )
 @click.option("--check", type=PATH, metavar="FILE", help="Prove the claim of this proof.json again.")
 @output_option(help="Write the proof here [proof.json in the run folder].")
