@@ -74,22 +74,20 @@ class ActionResult:
             UsageError: `folder` is None and there is no run folder.
             RunFolderError: A file cannot be written.
         """
-        if folder is not None:
-            folder = Path(folder)
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise RunFolderError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
-        elif (folder := self.folder) is None:
+        path = self.folder if folder is None else Path(folder)
+        if path is None:
             raise UsageError('This result belongs to no run folder: name a folder for its files, as in keep("out").')
-        written = [folder / name for name in self.files]
-        for path, content in zip(written, self.files.values(), strict=True):
-            try:
+        written = [path / name for name in self.files]
+        outdated = [path / name for name in {*self.outdated} - self.files.keys()]
+        try:
+            if folder is not None:  # a run folder that was deleted or moved is not made again
+                path.mkdir(parents=True, exist_ok=True)
+            for path, content in zip(written, self.files.values(), strict=True):
                 files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
-            except OSError as error:
-                raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
-        for name in set(self.outdated) - self.files.keys():
-            (folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
+        for path in outdated:
+            path.unlink(missing_ok=True)
         return written
 
     def _repr_html_(self) -> str:

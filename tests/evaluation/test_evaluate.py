@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from difflogic.config.resized import resized
 from difflogic.core import gates, prng, rules
 from difflogic.engine import job
 from difflogic.engine.api import Engine
-from difflogic.errors import CheckpointError, NotFoundError, UsageError
+from difflogic.errors import CheckpointError, NotFoundError, RunFolderError, UsageError
 from difflogic.evaluation import paper, rehearsal, suite
 from difflogic.evaluation.faults import FaultTests, single_stuck_gates
 from difflogic.evaluation.measure import Measure
@@ -310,6 +311,11 @@ def test_results_of_a_checkpoint_file_need_the_name_of_a_folder(tmp_path):
         found.keep()
     assert found.keep(tmp_path / "new/out") == [tmp_path / "new/out/evaluation.json"]
     assert found.keep(str(tmp_path)) == [tmp_path / "evaluation.json"]
+    with pytest.raises(RunFolderError, match=r"Cannot write .*gone.evaluation\.json: No such file"):
+        replace(found, folder=tmp_path / "gone").keep()
+    (tmp_path / "a file").touch()
+    with pytest.raises(RunFolderError, match=r"Cannot write .*a file: File exists"):
+        found.keep(tmp_path / "a file")
     assert keys(found)[0] == "accuracy"
 
 
