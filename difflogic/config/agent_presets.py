@@ -77,7 +77,7 @@ def of_table(
         return ClassifierConfig.from_dict(merged(base.to_dict(), own))
     last = -(-GATES // len(table.classes)) * len(table.classes)
     name = re.sub(r"[^A-Za-z0-9_]+", "-", table.label).strip("-")[:100] or "classifier"
-    own |= {"kind": CLASSIFIER, "format": FORMAT, "name": name, "steps": 1, "logic": {"widths": [GATES, last]}}
+    own |= {"kind": CLASSIFIER, "format": FORMAT, "name": name, "steps": 1}
     config = ClassifierConfig.from_dict(own).with_(logic={"bits": 7, "widths": [GATES, last]})
     if population == 1:
         config = config.with_(table={"validation": 0.0})

@@ -160,6 +160,7 @@ def test_new_widths_change_the_temperatures_unless_they_are_set() -> None:
     wide, own = config.with_(logic={"widths": [64, 1600]}), {"widths": [64, 1600], "temperature": 2.0}
     assert (config.logic.temperature, wide.logic.temperature, wide.logic.final_temperature) == (1000**0.5 / 20, 1, 1)
     assert config.with_(logic=own).logic.temperature == 2.0
+    assert config.with_(logic={"widths": [2]}).logic.temperature == 0.05, "a class has less than a gate"
     assert config.with_(logic={"bits": 3}).logic.temperature == config.logic.temperature
     with pytest.raises(ConfigError, match="1 to 64 layers"):
         config.with_(logic={"widths": []})

@@ -146,10 +146,7 @@ class GateLayer(BaseModel):
     """Number of gates of each kind in a layer."""
 
     name: str
-    counts: Annotated[
-        list[int],
-        Field(min_length=16, max_length=16, description="Number for each of `names`."),
-    ]
+    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="Number for each of `names`.")]
 
 
 class GateEntry(BaseModel):
