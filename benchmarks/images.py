@@ -4,8 +4,8 @@ python -m benchmarks.images --save                  # all networks, three seeds 
 python -m benchmarks.images 8000 --circuit --save   # one network, with a simplified and compiled circuit
 python -m benchmarks.images --report --write        # write the table of docs/how-to/classify.md
 
-The images are those of Debian's package dataset-fashion-mnist. Settings were chosen by training on the first 55,000
-training images and evaluation on the other 5,000. The seeds are used for no other purpose.
+The images are those of Debian's package dataset-fashion-mnist. Settings were chosen on 5,000 training images that
+were held out at random. The seeds are used for no other purpose.
 """
 
 from __future__ import annotations

@@ -68,4 +68,4 @@ def test_tasks_without_random_initial_states_are_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize("again", [{"until_solved": True}, {"restarts": 2}])
 def test_starts_and_attempts_are_refused_together(again: dict[str, int], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="`starts` do not go together"):
-        TrainRequest("checkerboard", starts=tmp_path / "any.npy", **again).check_attempts()
+        TrainRequest("checkerboard", starts=tmp_path / "any.npy", **again)
