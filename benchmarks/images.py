@@ -79,7 +79,7 @@ def report() -> str:
         cells += [f"{statistics.median(line['seconds'] for line in lines):,.0f} s"]
         for line in [line for line in lines if "gates" in line][:1]:
             cells += [f"{line['gates'][0]:,}", f"{line['gates'][1]:,}", f"{line['c_bytes']:,}"]
-            cells += [f"{1e9 / line['ns_a_row']:,.0f}"]
+            cells += [f"{1e3 / line['ns_a_row']:.1f} million"]
         rows.append(f"| {' | '.join(cells + [''] * (8 - len(cells)))} |")
     return "\n".join(rows)
 
