@@ -21,10 +21,11 @@ from tests.serve.live import ANN, API, Live, serving
 ENDLESS = "/events"
 """Addresses that end so answer without end: the tests of events have them."""
 CONFIG = {
+    "request-timeout": 600.0,  # seconds, so that only a request without end is one: machines differ
     "checks": {
         # What a configuration means is not in the document: a refusal of one is 422 too.
         "positive_data_acceptance": {"expected-statuses": ["2xx", "401", "404", "409", "422"]}
-    }
+    },
 }
 
 
