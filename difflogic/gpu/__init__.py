@@ -1,1 +1,1 @@
-"""GPU engine: WGSL compute shaders through wgpu. No other package uses adapters, buffers or dispatches."""
+"""GPU engine: WGSL compute shaders run by wgpu. Only this package handles adapters, buffers and dispatches."""

@@ -13,7 +13,7 @@ from difflogic.errors import NoAdapterError, first_line
 BACKENDS = ("Vulkan", "Metal", "DX12")
 
 TIMESTAMPS = "timestamp-query"
-"""Name of the only optional feature that is requested; it only enables time measurements."""
+"""Name of the only optional device feature that is requested; it only enables time measurements."""
 
 PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
@@ -30,7 +30,7 @@ PORTABLE_LIMITS = {
 
 NO_ADAPTER = (
     "No GPU adapter was found: install a Vulkan driver (on Debian or Ubuntu the package "
-    "mesa-vulkan-drivers brings a software one), or use `engine` cpu."
+    "mesa-vulkan-drivers contains a software driver), or set `engine` to cpu."
 )
 
 
@@ -55,13 +55,13 @@ class Adapter:
         return self.type == "CPU"
 
     def granted_limits(self, wanted: dict[str, int] | None = None) -> dict[str, int]:
-        """Return the limits to request: PORTABLE_LIMITS updated with `wanted`, each at most the adapter's limit."""
+        """Return the limits to request: PORTABLE_LIMITS updated with `wanted`, each capped at the adapter's limit."""
         return {name: min(self.limits[name], value) for name, value in (PORTABLE_LIMITS | (wanted or {})).items()}
 
 
 @functools.cache
 def _wgpu() -> Any:
-    """Import wgpu restricted to BACKENDS, which is faster and prints no warnings."""
+    """Import wgpu restricted to BACKENDS, which is faster and avoids warnings."""
     import wgpu
     from wgpu.backends.wgpu_native import extras
 
@@ -71,7 +71,7 @@ def _wgpu() -> Any:
 
 @functools.cache
 def list_adapters() -> tuple[Adapter, ...]:
-    """Return all adapters, hardware before software, each kind in the driver's order."""
+    """Return all adapters, hardware before software, and within each kind in the driver's order."""
     adapters = [_describe(handle) for handle in _wgpu().gpu.enumerate_adapters_sync()]
     # A stable sort: `--engine gpu:0` is the same adapter in every process if the driver's order is the same.
     adapters.sort(key=lambda adapter: adapter["type"] == "CPU")
@@ -93,7 +93,7 @@ def _describe(handle: Any) -> dict[str, Any]:
 
 
 def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:
-    """Return the first adapter with the index `selector` or with `selector` in its name; None matches every adapter.
+    """Return the first adapter with the index `selector`, or whose name contains `selector`; None matches any adapter.
 
     Raises NoAdapterError if no adapter matches, or if `require_hardware` is True and only software adapters match.
     """
@@ -104,7 +104,7 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
     part = (selector or "").lower()
     matching = [a for a in adapters if (a.index == int(part) if part.isdigit() else part in a.name.lower())]
     if not matching:
-        raise NoAdapterError(f"No GPU adapter matches {selector!r}: expected an index or part of a name of: {known}.")
+        raise NoAdapterError(f"No GPU adapter matches {selector!r}: expected an index or part of a name in: {known}.")
     usable = [a for a in matching if not (require_hardware and a.software)]
     if not usable:
         raise NoAdapterError(
@@ -115,7 +115,7 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
 
 
 def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
-    """Open a wgpu device with the limits `granted_limits(limits)`. Raises NoAdapterError if the adapter refuses."""
+    """Open a wgpu device with the adapter's `granted_limits(limits)`. Raises NoAdapterError if opening fails."""
     granted = adapter.granted_limits(limits)
     # Portable limits are requested, not the adapter's, so that a shader that needs more fails on every machine.
     features = [TIMESTAMPS] if TIMESTAMPS in adapter.features else []
@@ -125,6 +125,6 @@ def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
         )
     except RuntimeError as error:
         raise NoAdapterError(
-            f"The adapter {adapter.name} refused to open a device: {first_line(error)}. Try another adapter "
-            "(difflogic doctor --list lists them), or `engine` cpu."
+            f"Could not open a device on the adapter {adapter.name}: {first_line(error)}. Select another adapter "
+            "(`difflogic doctor --list` lists them), or set `engine` to cpu."
         ) from error

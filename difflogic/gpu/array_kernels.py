@@ -1,4 +1,4 @@
-"""Bindings of the eleven array kernels, and the strides by which they access arrays of any shape."""
+"""Bindings of the eleven array kernels, and the strides with which they access arrays of any shape."""
 
 import functools
 import math
@@ -56,7 +56,7 @@ KERNELS = {
 
 
 def strides_of(shape: Shape, wanted: Shape) -> Shape:
-    """Return the strides of an array of `shape` broadcast to the shape `wanted`; broadcast axes have stride 0."""
+    """Return the strides in entries of an array of `shape` broadcast to `wanted`; broadcast axes have stride 0."""
     strides, stride = [0] * len(wanted), 1
     for axis in range(1, len(shape) + 1):
         size = shape[-axis]
@@ -67,7 +67,7 @@ def strides_of(shape: Shape, wanted: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Walk:
-    """Access pattern of two operands: fields of the uniform `Strided`, and `override` constants of the kernels."""
+    """Access pattern of a kernel's two operands, as fields of the uniform `Strided` and as `override` constants."""
 
     fields: dict[str, Any]
     fours: bool
@@ -77,7 +77,7 @@ class Walk:
 
 @functools.lru_cache(maxsize=1024)
 def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
-    """Return the access pattern of a kernel with a result of shape `sizes` and two operands with these strides."""
+    """Return the access pattern of a kernel with a result of shape `sizes` and operands with these two strides."""
     axes = _joined_axes(sizes, a_strides, b_strides)
     last = axes[-1]
     repeats = tuple(stride == 0 for stride in last[1:])
@@ -115,7 +115,7 @@ def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple
 
 
 def runs_of(shape: Shape, axes: Shape) -> list[tuple[int, int, int]]:
-    """Return `(outer, count, inner)`, the sizes before, of and after each run of adjacent summed `axes`, last first."""
+    """Return `(outer, count, inner)`, the sizes before, of and after each run of adjacent `axes`, last run first."""
     runs: list[tuple[int, int, int]] = []
     inner, count = 1, None
     for axis in range(len(shape) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Implementation of the arrays of `difflogic.tensor` on a GPU by eleven kernels.
+"""Implementation of the arrays of `difflogic.tensor` on a GPU, with eleven kernels.
 
 Each method has the parameters of its NumPy reference in `difflogic.tensor.kernels`. Dispatches are collected and
 submitted together; only `get` waits.
@@ -26,25 +26,25 @@ from difflogic.gpu.uniforms import uniform_struct
 T = TypeVar("T")
 Host = npt.NDArray[Any]
 Constants = dict[str, Any]
-"""`override` constants of a pipeline by name; `OP` is the name of an operation."""
+"""Mapping from names to values of a pipeline's `override` constants; the value of `OP` is an operation's name."""
 LARGEST = float(np.finfo(np.float32).max)
 
 
 MOST_PENDING = 256
-"""Maximum number of pending dispatches before they are submitted."""
+"""Number of pending dispatches at which they are submitted."""
 MOST_KEPT = 1024
 """Maximum number of entries in the cache of uniforms, and in the cache of constants."""
 SHARERS = 64
 ENTRIES = 64
-"""Numbers of invocations per workgroup (SHARERS) and of entries per invocation in a sum, as in the shaders."""
+"""Numbers of invocations per workgroup (SHARERS) and entries per invocation (ENTRIES) in a sum, as in the shaders."""
 SIDE_BY_SIDE = 8
-"""Maximum number of columns that a workgroup sums."""
+"""Maximum number of adjacent columns that a single workgroup sums."""
 FEW = 32
 """Maximum length of a softmax row that a single invocation processes."""
 TILE = 64
-"""Side of the square tile of a matrix product that a workgroup computes; doubled if the constant WIDE is 1."""
+"""Side in entries of the square tile of a matrix product that a workgroup computes; twice that if WIDE is 1."""
 MANY_TILES = {True: 1 << 32, False: 128}
-"""Minimum number of WIDE tiles in a product for using them, by whether the adapter is software (never used)."""
+"""Minimum number of WIDE tiles in a product for using WIDE; the key is True for software adapters (never used)."""
 
 
 class GpuArray:
@@ -64,7 +64,7 @@ class GpuArray:
 
 
 class _Borrowed:
-    """Handle of a buffer outside the pool, which is never returned to a pool."""
+    """Handle of a buffer that does not belong to a pool and is never returned to one."""
 
     __slots__ = ("buffer",)
 
@@ -115,7 +115,7 @@ class GpuArrays:
             self._copy(x, values, strides_of(x.shape, x.shape))
 
     def assign_rows(self, first: int, x: GpuArray, rows: Host) -> None:
-        """Overwrite the rows of `x` from index `first` on with `rows`."""
+        """Overwrite the rows of `x` that begin at index `first` with `rows`."""
         self._upload(x, rows, "arrays", first * x.size // x.shape[0])
 
     def flush(self) -> None:
@@ -127,16 +127,16 @@ class GpuArrays:
     # Dispatches and buffers of workspaces
 
     def run(self, dispatches: Sequence[Dispatch], owner: Any) -> None:
-        """Submit dispatches of other kernels after all pending ones; `owner` is the workspace with their buffers."""
+        """Submit all pending dispatches, then `dispatches` of a workspace `owner`, which contains their buffers."""
         self.flush()
         owner.submit(dispatches)
 
     def copy_to(self, buffer: Any, x: GpuArray) -> None:
-        """Copy `x` to the beginning of another `buffer` of at least its size, rounded up to four entries."""
+        """Copy `x` to the beginning of `buffer`, whose size must be at least that of `x` rounded up to four entries."""
         self._copy(GpuArray(x.shape, _Borrowed(buffer)), x, strides_of(x.shape, x.shape))
 
     def copy_of(self, buffer: Any, shape: Shape, strides: Shape) -> GpuArray:
-        """Return a new array of `shape`, copied from another `buffer` that is read with `strides`."""
+        """Return a new array of `shape`, copied from `buffer`, in which its axes have these `strides` in entries."""
         return self._copy(self._new(shape), GpuArray(shape, _Borrowed(buffer)), strides)
 
     # Shapes
@@ -177,7 +177,7 @@ class GpuArrays:
         return y
 
     def binary(self, op: str, a: GpuArray, b: GpuArray) -> GpuArray:
-        """Apply a binary operation with broadcasting. Raises ValueError if the shapes do not broadcast."""
+        """Apply the binary operation `op` with broadcasting. Raises ValueError if the shapes do not broadcast."""
         y = self._new(a.shape if a.shape == b.shape else np.broadcast_shapes(a.shape, b.shape))
         self._strided("binary", {"OP": op}, (a, b, y), strides_of(a.shape, y.shape), strides_of(b.shape, y.shape))
         return y
@@ -249,7 +249,7 @@ class GpuArrays:
         return y
 
     def adam(self, hyper: tuple[float, float, float, float], *state: GpuArray) -> None:
-        """Do a step of Adam; `hyper` is beta1, beta2, epsilon, max_norm; `state` is as in the NumPy reference."""
+        """Apply one Adam step; `hyper` is (beta1, beta2, epsilon, max_norm); `state` is as in the NumPy reference."""
         names = ("beta1", "beta2", "epsilon", "max_norm")
         fields = dict(zip(names, (min(each, LARGEST) for each in hyper), strict=True))
         entries = state[-1].size
@@ -263,7 +263,7 @@ class GpuArrays:
     def _dispatch(
         self, name: str, constants: Constants, sizes: dict[str, Any], given: Sequence[GpuArray], groups: int
     ) -> None:
-        """Append a pending dispatch of kernel `name`; `given` are the arrays of its bindings after the uniform."""
+        """Append a dispatch of `groups` workgroups; `given` are the arrays of the bindings after the uniform."""
         if not groups:
             return
         kernel = KERNELS[name]

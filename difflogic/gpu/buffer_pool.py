@@ -1,4 +1,4 @@
-"""Pool of reusable buffers, since creating a buffer takes longer than most computations on it."""
+"""Pool of reusable GPU buffers, since creating a buffer takes longer than most computations on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from difflogic.gpu.device import GpuDevice
 
 LEAST_BYTES = 256
 MOST_FREE_BYTES = 1 << 28
-"""Maximum total size in bytes of the pool's free buffers; any further buffer is released to the driver."""
+"""Maximum total size in bytes of the pool's free buffers; further buffers are released to the driver."""
 
 
 class PooledBuffer:
@@ -43,7 +43,7 @@ class BufferPool:
         if size > self._most:
             raise LimitError(
                 f"An array of {size / 1e6:.0f} MB is too large for this device, which binds at most "
-                f"{self._most / 1e6:.0f} MB: use smaller arrays, or the CPU."
+                f"{self._most / 1e6:.0f} MB: use smaller arrays or the CPU."
             )
         rounded = min(1 << (max(LEAST_BYTES, size) - 1).bit_length(), self._most)
         free = self._free[rounded]
@@ -53,7 +53,7 @@ class BufferPool:
         return PooledBuffer(self, self._device.buffer("array", rounded))
 
     def give_back(self, buffer: Any) -> None:
-        """Return a buffer to the pool for its next use."""
+        """Return `buffer` to the pool, which may hand it out again."""
         # Above the maximum a buffer is not destroyed, which would abort the process if commands that use it are not yet
         # submitted. The driver frees it after the last of these commands.
         if self._free_bytes + buffer.size <= MOST_FREE_BYTES:

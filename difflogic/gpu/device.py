@@ -1,6 +1,6 @@
 """Wrapper of a wgpu device that creates pipelines, buffers and bind groups, and counts transferred bytes.
 
-Training creates its buffers and dispatches by the methods of `DeviceVerbs`. A `GpuDevice` executes them, and a
+Training creates its buffers and dispatches with the methods of `DeviceVerbs`. A `GpuDevice` executes them, and a
 `RecordingDevice` only records them.
 """
 
@@ -27,7 +27,7 @@ _COMPUTE = 4  # GPUShaderStage.COMPUTE
 
 @dataclass
 class TransferLedger:
-    """Number of bytes transferred between host and device, by purpose.
+    """Numbers of bytes transferred between host and device for each purpose.
 
     `uploaded["circuit"]` is the number of bytes uploaded for the purpose "circuit"; `downloaded` is the counterpart.
     """
@@ -37,13 +37,13 @@ class TransferLedger:
 
 
 class DeviceVerbs(Protocol):
-    """Methods that create the buffers and dispatches of a training, either to run or to record them."""
+    """Methods that create a training's buffers and dispatches, either to execute or to record them."""
 
     limits: dict[str, int]
 
     @property
     def adapter(self) -> Adapter:
-        """Adapter for which plans are made."""
+        """Adapter for which training is planned."""
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
         """Create a zeroed storage or uniform buffer of `size` bytes."""
@@ -52,24 +52,24 @@ class DeviceVerbs(Protocol):
         """Write `data` to `buffer` at the byte `offset`, and add its size to the uploaded bytes of `purpose`."""
 
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
-        """Create a kernel's bind group; `buffers` maps binding names to buffers or `(buffer, offset, size)`."""
+        """Create a kernel's bind group; `buffers` maps binding names to buffers or (buffer, offset, size) in bytes."""
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
-        """Return the pipeline of a kernel with these `override` constants; `sizes` may be compiled in as well."""
+        """Return a kernel's pipeline with these `override` constants; fields in `sizes` may become constants too."""
 
     def staging(self, name: str, size: int) -> Any:
         """Create a buffer of `size` bytes that the host can map for reading."""
 
 
 def computing(device: DeviceVerbs) -> GpuDevice:
-    """Return `device` if it is a GpuDevice. Raises DeviceError for a RecordingDevice."""
+    """Return `device` if it can compute, that is, is a GpuDevice. Raises DeviceError for a RecordingDevice."""
     if not isinstance(device, GpuDevice):
-        raise DeviceError("A recording cannot compute: it only holds commands for another device.")
+        raise DeviceError("Expected a GpuDevice, got a recording, which cannot compute: open a device.")
     return device
 
 
 class GpuDevice:
-    """Wrapper of an open wgpu device, which labels each created object by name."""
+    """Wrapper of an open wgpu device, which labels each created object with its name."""
 
     def __init__(self, adapter: Adapter, limits: dict[str, int] | None = None) -> None:
         self.adapter = adapter
@@ -116,7 +116,7 @@ class GpuDevice:
         return self._pipelines[key]
 
     def specialized(self, source: Source, uniform: str, sizes: Sizes) -> Source:
-        """Return the source with the uniform's fields in `sizes` as constants if `bakes_sizes`, otherwise unchanged."""
+        """Return the source, with the uniform's fields in `sizes` replaced by constants if `bakes_sizes` is True."""
         return with_sizes(source, uniform, sizes) if sizes and self.bakes_sizes else source
 
     def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
@@ -132,7 +132,7 @@ class GpuDevice:
         return self._modules[source.text]
 
     def compile(self, source: Source, is_trusted: bool = False) -> Any:
-        """Compile `source` to a shader module; if trusted, without checks of indices and loops.
+        """Compile `source` to a shader module; if `is_trusted`, without checks of indices and loops.
 
         Raises KernelError, which names file and line, if the source is not valid.
         """
@@ -143,7 +143,7 @@ class GpuDevice:
                 return _trusted_module(self.handle, source)
             return self.handle.create_shader_module(label=source.name, code=source.text)
         except wgpu.GPUError as error:
-            raise KernelError(f"The shader {source.name} does not compile: {source.locate(str(error))}") from error
+            raise KernelError(f"Could not compile the shader {source.name}: {source.locate(str(error))}") from error
 
     def _layout(self, kernel: str, bindings: Sequence[Binding]) -> Any:
         if kernel not in self._layouts:
@@ -182,7 +182,7 @@ class GpuDevice:
             return self.handle.create_buffer(label=name, size=size, usage=usage)
         except wgpu.GPUError as error:
             raise LimitError(
-                f"The device could not give {size / 1e6:.1f} MB for the buffer '{name}' ({first_line(error)}): use a "
+                f"Could not allocate {size / 1e6:.1f} MB for the buffer '{name}' ({first_line(error)}): use a "
                 "smaller grid, batch or circuit."
             ) from error
 
@@ -202,19 +202,19 @@ class GpuDevice:
         self.queue.read_buffer(self._marker)
 
     def clear(self, buffer: Any) -> None:
-        """Queue a command that zeroes `buffer`, after all work submitted so far."""
+        """Queue a command that zeroes `buffer` after all work submitted so far."""
         encoder = self.handle.create_command_encoder()
         encoder.clear_buffer(buffer)
         self.queue.submit([encoder.finish()])
 
     def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
-        """Wait for all submitted work, and download a buffer or its first `size` bytes."""
+        """Wait for all submitted work, and return a buffer or its first `size` bytes as a flat array of `dtype`."""
         data = self.queue.read_buffer(buffer, 0, size or buffer.size)
         self.ledger.downloaded[purpose] += len(data)
         return np.frombuffer(data, dtype=dtype).copy()
 
     def read_staging(self, staging: Any, size: int, dtype: npt.DTypeLike, purpose: str) -> npt.NDArray[Any]:
-        """Wait for the copy into a staging buffer, and return its first `size` bytes."""
+        """Wait for the copy into a staging buffer, and return its first `size` bytes as a flat array of `dtype`."""
         import wgpu
 
         staging.map_sync(wgpu.MapMode.READ, 0, size)

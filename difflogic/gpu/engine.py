@@ -1,4 +1,4 @@
-"""GPU engine: stateless operations, and models that are trained on the device."""
+"""GPU engine: stateless operations, and models whose training state stays on the device."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GpuEngine:
 
     @classmethod
     def on(cls, selector: str | None = None, require_hardware: bool = False) -> GpuEngine:
-        """Return an engine on the first adapter that matches `selector`. Raises NoAdapterError or DeviceError."""
+        """Return an engine on the first adapter that `selector` matches (see `select_adapter`). Raises DeviceError."""
         return cls(open_checked(selector, require_hardware))
 
     @property
@@ -117,7 +117,7 @@ class GpuEngine:
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open the jobs' models in the fewest groups, of nearly equal size, whose buffers the device can bind."""
+        """Open the jobs' models in the fewest groups of nearly equal size whose buffers the device can bind."""
         plan = plan_for(self.device, jobs, self._launch, max_memory, reserved)
         if self._launch is None:
             # The schedule that `difflogic tune` has stored for this adapter and this work.
@@ -143,7 +143,7 @@ class GpuEngine:
         return self._hard_plan(circuit, Shape.of(circuit, grid, steps), asynchronous).total_bytes()
 
     def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
-        """Return a new workspace, with circuit, initial states and targets uploaded."""
+        """Return a new workspace with uploaded circuit, initial states and targets."""
         checked = batch.checked(circuit)
         shape = checked.shape
         plan = self._plan(circuit, shape, checked.masks is not None)
@@ -160,7 +160,7 @@ class GpuEngine:
         return make_plan(self.device.adapter, self.device.limits, work, self._launch)
 
     def _hard_plan(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> Plan:
-        """Return a plan of hard rollouts, with the samples as evaluation grids and an empty soft batch."""
+        """Return the plan of hard rollouts of `shape`, with its samples as evaluation grids and an empty soft batch."""
         return self._plan(circuit, replace(shape, batch=1), asynchronous, training=False, probes=shape.batch)
 
     def _workspace(
@@ -189,6 +189,6 @@ class GpuEngine:
             work.upload(name, data, "state")
 
     def _outcome(self, work: Workspace) -> tuple[float, bool]:
-        """Return the first entry of the metrics: the loss, and whether the update was skipped."""
+        """Return the loss and whether the update was skipped, from the first entry of the metrics."""
         entry = self.device.download(work.buffers["history"], np.uint32, "metrics", size=8)
         return float(entry.view(np.float32)[0]), bool(entry[1])

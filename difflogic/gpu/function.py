@@ -22,7 +22,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 MOST_UNEVEN = 4096
-"""Maximum number of cells for padding to complete chunks on the device, which takes a matrix product."""
+"""Maximum number of cells that are padded to complete chunks on the device, which requires a matrix product."""
 
 
 class GpuFunction(CircuitFunction):
@@ -51,8 +51,8 @@ class GpuFunction(CircuitFunction):
         if every_state and self._work.plan.checkpoint_every > 1:
             self._work.close()
             raise LimitError(
-                f"The states of {steps} steps do not fit on {device.adapter.name} all at once: ask for the last state "
-                "alone, or use a smaller grid or batch."
+                f"The states of {steps} steps do not fit into the memory of {device.adapter.name}: request only the "
+                "last state, or use a smaller grid or batch."
             )
         control = np.zeros(WORDS, dtype=np.uint32)
         control[EPOCH] = 1  # the epoch in which all gates are hard
@@ -130,12 +130,12 @@ class GpuFunction(CircuitFunction):
         return gradients, self._unchunked(arrays, self._d_start, self._shape.channels)
 
     def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:
-        """Return whether this function can use the arrays of `arrays` without a copy to the host."""
+        """Return whether this function can use arrays of the store `arrays` without copying them to the host."""
         fits = self._shape.cells % CHUNK == 0 or self._shape.cells <= MOST_UNEVEN
         return isinstance(arrays, GpuArrays) and arrays.device is self._device and fits and not self.every_state
 
     def _chunked(self, arrays: GpuArrays, x: GpuArray) -> GpuArray:
-        """Rearrange `x` from `[*grid, C]` to `[chunks, C, 16]`, padding with zeros."""
+        """Rearrange `x` from `[*grid, C]` to chunks of 16 cells, `[chunks, C, 16]`, padding with zeros."""
         cells, channels, chunks = self._shape.cells, x.shape[-1], self._work.plan.chunks
         rows = arrays.reshape((cells, channels), x)
         if cells < chunks * CHUNK:
@@ -146,7 +146,7 @@ class GpuFunction(CircuitFunction):
         return arrays.transpose((0, 2, 1), arrays.reshape((chunks, CHUNK, channels), rows))
 
     def _unchunked(self, arrays: GpuArrays, buffer: Any, channels: int) -> GpuArray:
-        """Copy the chunks `[chunks, C, 16]` in `buffer` to an array `[*grid, C]`."""
+        """Copy the chunks `[chunks, C, 16]` in `buffer` to a new array `[*grid, C]`, without the padding."""
         shape = self._work.plan.chunks, CHUNK, channels
         y = arrays.copy_of(buffer, shape, (CHUNK * channels, 1, CHUNK))
         return arrays.reshape((*self.grid, channels), y)

@@ -1,4 +1,4 @@
-"""Table of the kernels of training and evaluation: bindings in order, dispatch grids and constants."""
+"""Table of the training and evaluation kernels: bindings in order, dispatch grids and constants."""
 
 import itertools
 from collections.abc import Callable
@@ -13,22 +13,22 @@ Access = Literal["uniform", "read", "read_write"]
 
 @dataclass(frozen=True)
 class Binding:
-    """A `@binding` of a kernel; the binding number is the index in the kernel's list."""
+    """Binding (`@binding`) of a kernel; its number is its index in the kernel's list of bindings."""
 
     name: str
     access: Access
 
 
 def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
-    """Return a kernel's bindings from space-separated names of uniforms, read-only and writable buffers."""
+    """Return a kernel's bindings from space-separated names of uniforms, of read-only and of writable buffers."""
     by_access: dict[Access, str] = {"uniform": uniforms, "read": reads, "read_write": writes}
     return tuple(Binding(name, access) for access, names in by_access.items() for name in names.split())
 
 
 class DispatchRange(NamedTuple):
-    """Range of a dispatch: tiles `[first, end)`, and within each of their blocks chunks `[first_part, end_part)`.
+    """Range of a dispatch: tiles `[first, end)`, and chunks `[first_part, end_part)` of each block in these tiles.
 
-    The bound part of the patch adjoints begins at chunk `window`, counted over all models.
+    The dispatch binds the patch adjoints from chunk `window` on; chunks are numbered over all models.
     """
 
     first: int
@@ -67,13 +67,13 @@ class Tiled:
 
     tiles: Callable[[Plan], int]
     workgroups: Callable[[Plan], int]
-    """Maximum number of workgroups, since each may have separate scratch memory."""
+    """Maximum number of workgroups, which is limited because each may have separate scratch memory."""
     work: Callable[[Plan], int]
-    """Number of gate evaluations per tile or, if tiles consist of blocks, per part of a tile."""
+    """Number of gate evaluations per tile or, if tiles consist of blocks, per part (one chunk of each block)."""
     parts: Callable[[Plan], int] = lambda plan: 1
     """Number of chunks per block, or 1 if tiles do not consist of blocks."""
     window: Callable[[Plan], int] | None = None
-    """Maximum number of tiles whose results are bound in one dispatch, or None for no limit."""
+    """Maximum number of tiles whose results one dispatch can bind, or None for no limit."""
 
     def ranges(self, plan: Plan) -> list[DispatchRange]:
         """Return the ranges of the dispatches of one CA step, window by window."""
@@ -88,13 +88,13 @@ class Tiled:
 
 
 def windows(plan: Plan) -> list[DispatchRange]:
-    """Return consecutive ranges of chunks of all models, each with patch adjoints that fit into one binding."""
+    """Return consecutive ranges of all models' chunks; the patch adjoints of each range fit into one binding."""
     chunks, each = plan.models * plan.chunks, plan.window_tiles * plan.tile_chunks
     return [DispatchRange(first, min(first + each, chunks)) for first in range(0, chunks, each)]
 
 
 def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRange]:
-    """Split all tiles and parts into ranges of at most `most` work, where one part of one tile costs `work`.
+    """Split all tiles and parts into ranges with a work of at most `most`; one part of one tile costs `work`.
 
     Parts are split before tiles, since many tiles fill a device better than few. A single part is never divided.
     """
@@ -107,7 +107,7 @@ def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRan
 
 
 def _cut(items: int, most: int) -> list[tuple[int, int]]:
-    """Return the ranges `(first, end)` of nearly equal pieces with at most `most` of `items` items."""
+    """Split `items` items into nearly equal pieces of at most `most`; return their ranges `(first, end)`."""
     count = max(1, -(-items // max(1, most)))
     return list(itertools.pairwise(items * piece // count for piece in range(count + 1)))
 

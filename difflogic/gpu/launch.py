@@ -9,12 +9,12 @@ from typing import Any
 FUSED = ("gate_forward", "gate_backward", "hard_forward")
 """Kernels that compute a complete CA step, all levels in one dispatch."""
 LINEAR_WG = 64
-"""Workgroup size of the kernels that are not fused steps; it hardly affects their speed."""
+"""Workgroup size of all kernels other than fused steps; it hardly affects their speed."""
 
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """Schedule of the fused steps; results do not depend on it."""
+    """Schedule of the fused steps (see FUSED), which affects their speed and memory, not their results."""
 
     workgroup_size: int
     """Number of invocations per workgroup of gate_backward, and of each fused step whose own setting is 0."""
@@ -32,7 +32,7 @@ class LaunchConfig:
     States between them share buffers. Before the backward pass of step 2, steps 0 and 1 are recomputed from state 0.
     """
     quarters: int = 1
-    """Number of quarters of a split chunk per workgroup, 1 or 2; with 2, both quarters share each load of a gate."""
+    """Number of quarters of a split chunk per workgroup, 1 or 2; with 2, both quarters use each loaded gate."""
 
     @property
     def memory(self) -> tuple[bool, int]:
@@ -70,27 +70,27 @@ class LaunchConfig:
 
     @property
     def chunks(self) -> str:
-        """Number of chunks per workgroup as text, such as `8` or `1/4`."""
+        """Number of chunks per workgroup as text, such as `8`, or `1/4` for split chunks."""
         return f"1/{self.groups_per_tile}" if self.split_chunks else str(self.chunks_per_workgroup)
 
     def written(self) -> dict[str, int]:
-        """Return the settings as written to manifests, measurements and tuning caches, by their names in files."""
+        """Return a mapping from the settings' names in manifests, measurements and tuning caches to their values."""
         return {WRITTEN[name]: value for name, value in asdict(self).items()}
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> LaunchConfig:
-        """Return the configuration from `fields` as in `written`. Raises ValueError or TypeError if not valid."""
+        """Return the configuration from the result of `written`. Raises ValueError or TypeError if it is not valid."""
         launch = cls(**{_READ.get(name, name): value for name, value in fields.items()})
         for name, number in asdict(launch).items():
             flag = name in ("store_activations", "split_chunks")
             if isinstance(number, bool) != flag or not isinstance(number, int) or not 0 <= number <= 1024:
-                raise ValueError(f"{WRITTEN[name]} is {number!r}")
+                raise ValueError(f"expected a boolean or an integer up to 1024 for {WRITTEN[name]}, got {number!r}")
         if not launch.is_sound():
-            raise ValueError(f"no launch configuration: {launch}")
+            raise ValueError(f"expected a valid launch configuration, got {launch}")
         return launch
 
     def is_sound(self) -> bool:
-        """Return whether workgroup sizes are multiples of the number of chunks, and all other settings are valid."""
+        """Return whether all settings are valid; workgroup sizes must be multiples of the number of chunks."""
         divides = self.chunks_per_workgroup > 0 and all(
             wg > 0 and wg % self.chunks_per_workgroup == 0 for wg in map(self.workgroup_size_of, FUSED)
         )
@@ -117,8 +117,8 @@ HARDWARE = (
     LaunchConfig(128, 1),
     LaunchConfig(64, 1),
 )
-"""Schedules for hardware, best first: many invocations on few cells give enough workgroups to fill the chip. The second
-is for circuits whose levels exceed the workgroup memory, the third and fourth for smaller devices."""
+"""Schedules for GPUs, best first: many invocations on few cells give enough workgroups to fill the chip. The second
+is for circuits whose levels exceed the workgroup memory; the third and fourth are for smaller devices."""
 SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
-"""Schedules for software, best first: one invocation per chunk needs no barrier and fills vector registers; the other
-schedules split long loops."""
+"""Schedules for software adapters, best first: one invocation per chunk needs no barrier and fills vector registers.
+The others split long loops."""

@@ -1,4 +1,4 @@
-"""Training of one model, or several models of equal shape, with the complete state on the device."""
+"""Training of one or more models of equal shape, with the complete state on the device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from difflogic.gpu.workspace import Workspace, to_chunks
 
 @dataclass(frozen=True)
 class _Submit:
-    """Pending submit of train steps, which copies its metrics into the buffer `staging`."""
+    """Pending submit of train steps, whose metrics are copied into the buffer `staging`."""
 
     staging: Any
     first_epoch: int
@@ -35,7 +35,7 @@ class _Submit:
 
 
 class GpuModel:
-    """GPU implementation of `difflogic.engine.api.Model`; M models share every dispatch."""
+    """GPU implementation of `difflogic.engine.api.Model`; the M models share every dispatch."""
 
     def __init__(self, device: DeviceVerbs, jobs: Sequence[Job], plan: Plan) -> None:
         config = jobs[0].config
@@ -81,7 +81,7 @@ class GpuModel:
         """Upload logits, moments, counters and keys. Raises DataError if the states are of different epochs."""
         epochs = sorted({state.epoch for state in states})
         if len(epochs) > 1:
-            raise DataError(f"The models of a population must be at the same epoch, these are at {epochs}.")
+            raise DataError(f"Expected all models of a population at the same epoch, got epochs {epochs}.")
         workspace = self.workspace
         workspace.upload("logits", np.stack([state.logits for state in states]), "state")
         workspace.upload("mu", np.stack([state.optimizer.mu for state in states]), "state")
@@ -136,7 +136,7 @@ class GpuModel:
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
-        """Queue `epochs` train steps in submits, each encoded while at most one previous submit is pending."""
+        """Queue `epochs` train steps, divided into submits, with at most two submits pending at a time."""
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
@@ -159,7 +159,7 @@ class GpuModel:
             epochs -= count
 
     def _copy_history(self, encoder: Any, staging: Any, count: int) -> None:
-        """Encode a copy of the last `count` entries of the ring of metrics into `staging`, oldest first."""
+        """Encode a copy of the last `count` entries of the metrics ring into `staging`, oldest entry first."""
         entry = self.plan.models * 8
         # `commit` writes epoch e at place e % 64, so that the last `count` may lie in two pieces, the older at the end.
         start = self._epoch % HISTORY
@@ -170,7 +170,7 @@ class GpuModel:
             encoder.copy_buffer_to_buffer(history, 0, staging, first * entry, (count - first) * entry)
 
     def _collect(self) -> None:
-        """Wait for the pending submit, store its metrics, and set the next submit's size from its duration."""
+        """Wait for the pending submit, store its metrics, and adapt the next submit's size to its duration."""
         if self._pending is None:
             return
         done, self._pending = self._pending, None
@@ -200,7 +200,7 @@ class GpuModel:
         return [self._evaluation(*each) for each in zip(self._jobs, self._counts(), strict=True)]
 
     def _evaluation(self, job: Job, counts: Array) -> Evaluation:
-        """Return the evaluation of a model from its `counts` `[groups, 2]`, as downloaded by `_counts`."""
+        """Return the evaluation of a model from its `counts` `[groups, 2]`, one model's result of `_counts`."""
         probe_groups = self.plan.probe_groups
         return Evaluation(
             hard_loss=int(counts[:probe_groups, 0].sum(dtype=np.int64)),
@@ -210,7 +210,7 @@ class GpuModel:
         )
 
     def _counts(self) -> Array:
-        """Run an evaluation; return `[M, groups, 2]`: number of mismatches, and bit mask of samples with mismatches."""
+        """Run an evaluation; return `[M, groups, 2]`: mismatches and bit mask of mismatched samples, per 32 samples."""
         counts = self.workspace.buffers["counts"]
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         *before, last = submit_queue.pieces(self.workspace.evaluation)
@@ -257,7 +257,7 @@ class GpuModel:
 
 
 def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.uint32]:
-    """Return `corners` padded with zeros to all samples of the plan, `[M, D, samples, 2]`."""
+    """Return the damage squares' `corners`, padded with zeros to all samples of the plan, `[M, D, samples, 2]`."""
     words = np.zeros((*corners.shape[:2], plan.corner_samples, 2), dtype=np.uint32)
     words[:, :, : corners.shape[2]] = corners
     return words
@@ -266,7 +266,7 @@ def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.u
 def pool_words(pool: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint32]:
     """Pack binary grids `[pool, H, W, C]` into words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
     if pool is None:
-        raise DataError("The configuration needs a sample pool, but the state has none.")
+        raise DataError("Expected a state with a sample pool, as in the configuration, got a state without one.")
     return bit_words(pool)
 
 

@@ -1,6 +1,6 @@
 """Plan of a training or rollout on a device: the sizes of buffers, dispatch grids and scratch memory.
 
-The blocks of partial sums depend only on circuit and grid, and the schedule also on the adapter.
+The blocks of partial sums depend only on circuit and grid; the schedule depends on the adapter, too.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from difflogic.gpu.wiring import Wiring
 from difflogic.model.layout import Layout
 
 CHUNK = 16
-"""Number of cells that an invocation processes together."""
+"""Number of cells per chunk, which an invocation processes together."""
 MAX_BLOCKS = 128
-"""Maximum number of blocks, which have separate partial sums of gradients; on larger grids, blocks are larger."""
+"""Maximum number of blocks, each with separate partial sums of gradients; on larger grids, blocks are larger."""
 MAX_SCRATCH_GROUPS = 256
-"""Maximum number of workgroups that each need separate scratch memory; they loop over all tiles."""
+"""Maximum number of workgroups with scratch memory, which is separate for each; they loop over all tiles."""
 SCRATCH_BYTES = 96 << 20
 """Maximum size in bytes of the scratch memory, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
-"""Default maximum size in bytes of a plan that stores all nodes or states, if the user sets no limit."""
+"""Default maximum size in bytes of a plan that stores all nodes or all states, used if the user sets no limit."""
 HARDWARE_WORK = 1 << 30
-"""Maximum number of gate evaluations per dispatch, a fraction of 100 ms on a small integrated GPU."""
+"""Maximum number of gate evaluations per dispatch, which take less than 100 ms on a small integrated GPU."""
 MAX_WORKGROUPS = 65535
-"""Maximum number of workgroups per dimension of a dispatch that every device supports."""
+"""Maximum number of workgroups per dispatch dimension that every device supports."""
 BACKWARD_WORK = 4
 """Cost of a gate in the backward pass, relative to its evaluation in the forward pass."""
 HISTORY = 64
-"""Length of the ring of metrics on the device, in epochs."""
+"""Length in epochs of the ring buffer of metrics on the device."""
 
 
 # The paper's checkerboard has 20 steps, 32 chunks and 3,144 nodes of 64 bytes per chunk: stored activations take 129
@@ -49,14 +49,14 @@ class Plan:
     """
 
     wirings: tuple[Wiring, ...]
-    """Wiring of each model; all have equal levels, and the largest wiring determines buffer sizes."""
+    """Wiring of each model; all models have equal levels, and the largest wiring determines buffer sizes."""
     shape: Shape
     launch: LaunchConfig = HARDWARE[0]
     """Schedule, chosen by the planner."""
     probes: int = 0
     """Number of evaluation grids."""
     hard_batch: int = 0
-    """Number of samples of the training batch that an evaluation includes besides the evaluation grids."""
+    """Number of training batch samples that an evaluation includes in addition to the evaluation grids."""
     training: bool = True
     """False for a plan of rollouts only, without the buffers of the backward pass."""
     asynchronous: bool = True
@@ -67,7 +67,7 @@ class Plan:
     """Maximum number of gate evaluations per dispatch."""
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
-    """Maximum size in bytes of a group before memory is saved at the cost of time, if the user sets no limit."""
+    """Size in bytes of a group above which memory is saved at the cost of time, used if the user sets no limit."""
     most_bytes: int = (1 << 31) - 4
     """Maximum size in bytes of a binding."""
     model_groups: int = 1
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def layout(self) -> Layout:
-        """Layout of the first model, which has the same levels and sizes as all models, except for the slots."""
+        """Layout of the first model, whose levels and sizes are those of all models, except for the number of slots."""
         return self.wirings[0].layout
 
     @property
@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def perceives(self) -> bool:
-        """True if cells read their neighbours, so the patch is larger than the cell."""
+        """True if cells read their neighbours, so that the patch is larger than the cell."""
         return self.layout.patch > 1
 
     @property
@@ -156,7 +156,7 @@ class Plan:
 
     @property
     def pool_words(self) -> int:
-        """Number of 32-bit words of all pool grids in a batch."""
+        """Number of 32-bit words of all grids that a batch takes from the sample pool."""
         return self.shape.batch * self.grid_words
 
     @property
@@ -173,7 +173,7 @@ class Plan:
 
     @property
     def hard_cells(self) -> int:
-        """Number of cells in hard evaluation, where a cell's channel is a word of 32 samples."""
+        """Number of cells in hard evaluation, where each channel of a cell is a word of 32 samples."""
         return self.groups * self.shape.cells_per_grid
 
     @property
@@ -183,7 +183,7 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Number of scratch slots per chunk: for the patch and, unless chunks are split, for levels and outputs."""
+        """Number of scratch slots per chunk: for the patch, and for levels and outputs unless chunks are split."""
         if self.launch.split_chunks:
             return max(wiring.patch_slots for wiring in self.wirings)
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs
@@ -208,7 +208,7 @@ class Plan:
 
     @property
     def forward_groups(self) -> int:
-        """Maximum number of tiles that a forward step processes at a time."""
+        """Maximum number of tiles that a forward step processes simultaneously."""
         if self.launch.store_activations:
             return min(self.tiles(self.chunks), MAX_WORKGROUPS // self.launch.groups_per_tile)
         return self._scratch_groups(self.chunks, self.nodes)
@@ -223,11 +223,11 @@ class Plan:
 
     @property
     def _backward_width(self) -> int:
-        """Number of chunks of scratch memory per lane in the backward pass."""
+        """Number of chunks with scratch memory per lane (chunk of a workgroup) in the backward pass."""
         return self.slots + (0 if self.launch.store_activations else self.nodes)
 
     def tiles(self, chunks: int) -> int:
-        """Return the number of tiles of all models, if a model has `chunks` chunks or blocks."""
+        """Return the total number of tiles of all models if each model has `chunks` chunks or blocks."""
         return self.models * chunks // self.launch.chunks_per_workgroup
 
     def _scratch_groups(self, chunks: int, width: int) -> int:
@@ -265,7 +265,7 @@ class Plan:
 
     @property
     def backward_work(self) -> int:
-        """Cost of a backward step for one chunk of each lane, in gate evaluations, including recomputed nodes."""
+        """Cost in gate evaluations of a backward step for one chunk per lane, including recomputed nodes."""
         return (BACKWARD_WORK + (not self.launch.store_activations)) * self.tile_work
 
     @property
@@ -274,7 +274,7 @@ class Plan:
         return self.launch.checkpoint_every if self.training and not self.launch.store_activations else 1
 
     def state_slot(self, step: int) -> int:
-        """Return the index of the `states` buffer for a step's state, which several steps may share."""
+        """Return the index of the `states` buffer for the state of `step`; several steps may share a buffer."""
         # With 20 steps and a distance of 5, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps between them
         # share buffers 5 to 8. The last state may use one of these as well, unless it goes into a sample pool after
         # the optimiser's step: then it has a separate one.
@@ -288,7 +288,7 @@ class Plan:
         return step if step == 0 or not self.training else 2 - step % 2
 
     def buffer_counts(self) -> dict[str, int]:
-        """Return the number of buffers per name, for names with possibly more than one buffer."""
+        """Return a mapping from names to numbers of buffers, for all names that may have more than one buffer."""
         steps = self.shape.steps
         last = self.state_slot(steps) + 1
         counts = {"states": max(last, steps // self.checkpoint_every + self.checkpoint_every)}
@@ -301,7 +301,7 @@ class Plan:
         return counts
 
     def buffer_bytes(self) -> dict[str, int]:
-        """Return the size in bytes of one storage buffer per name; `buffer_counts` returns the numbers of buffers."""
+        """Return a mapping from names to sizes in bytes of one such buffer; `buffer_counts` returns their numbers."""
         layout, shape, each = self.layout, self.shape, self.models
         # Buffers with a part for each model have `each` as a factor: the parts follow each other in one buffer.
         chunk_bytes = CHUNK * 4
@@ -343,7 +343,7 @@ class Plan:
         return sizes
 
     def _given_bytes(self) -> dict[str, int]:
-        """Return the buffer sizes of a CircuitFunction: adjoints of outputs and inputs, and hard coefficients."""
+        """Return the sizes in bytes of a CircuitFunction's buffers: output and input adjoints, hard coefficients."""
         states = self.chunks * CHUNK * 4 * self.shape.channels
         adjoints = {"d_judged": len(self.shape.judged_steps) * states} if self.perceives else {}
         if self.perceives and not self.gathers:
@@ -351,7 +351,7 @@ class Plan:
         return adjoints | {"one_hot": self.layout.gates * self.record * 16}
 
     def _loss_bytes(self) -> dict[str, int]:
-        """Return the buffer sizes for the optimiser, the loss, and optional features of a task."""
+        """Return the sizes in bytes of the buffers for the optimiser, the loss, and optional features of a task."""
         shape, each, chunk_bytes = self.shape, self.models, CHUNK * 4
         sizes = {
             "mu": each * self.layout.parameters * 64,
@@ -380,7 +380,7 @@ class Plan:
         return sizes
 
     def _scratch_chunks(self) -> int:
-        """Return the number of chunks in scratch memory, the maximum that any fused step needs."""
+        """Return the number of chunks that scratch memory must provide for, the maximum of all fused steps."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
         # Steps use it one after another, so the largest decides. With stored activations the forward pass needs none.
         users = [0 if self.launch.store_activations else self.forward_groups * nodes]

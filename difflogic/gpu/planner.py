@@ -28,16 +28,16 @@ MAX_GATES = 65535 * 8
 SAMPLES = ("x", "y")
 """Names of the buffers of data samples."""
 CARD_KEEP_BYTES = 16 << 30
-"""Replacement for KEEP_BYTES on a card with dedicated memory, enough for a hundred checkerboards."""
+"""Value used instead of KEEP_BYTES on a card with dedicated memory, enough for a hundred checkerboards."""
 KEEP_SHARE = 8
-"""Divisor of the machine's memory; the quotient replaces KEEP_BYTES on software adapters."""
+"""On software adapters, the machine's memory divided by this number is used instead of KEEP_BYTES."""
 MANY_CHUNKS = 48
-"""Minimum number of chunks of all models for smaller workgroups. On an H200 with 132 multiprocessors, these took 0.78
+"""Minimum total number of chunks for smaller workgroups. On an H200 with 132 multiprocessors, these took 0.78
 of the time for two checkerboards of 32 chunks each, and 0.66 for sixteen, but 1.2 for one."""
 PAIRED_CHUNKS = 256
-"""Minimum number of chunks of all models for two quarters per workgroup; derived from loaded bytes, not measured."""
+"""Minimum total number of chunks for two quarters per workgroup; derived from loaded bytes, not measured."""
 SOFTWARE_WORK = 1 << 26
-"""Maximum number of gate evaluations per dispatch on software, about 60 ms on two cores."""
+"""Maximum number of gate evaluations per dispatch on software adapters, about 60 ms on two cores."""
 
 
 def make_plan(
@@ -48,7 +48,7 @@ def make_plan(
     max_memory: int | None = None,
     reserved: int = 0,
 ) -> Plan:
-    """Return `work` with the schedule `launch` or, if None, the first of the adapter's kind that fits into memory.
+    """Return `work` with the schedule `launch` or, if None, with the first of the adapter's kind that fits into memory.
 
     Other arguments are as in `plan_for`. Raises LimitError if no schedule fits; the message names the smallest
     sufficient memory or the problem of the last schedule.
@@ -60,7 +60,7 @@ def make_plan(
     most_bytes = _most_bytes(limits)
     work = replace(work, most_work=most_work, keep_bytes=keepable // work.model_groups, most_bytes=most_bytes)
     runnable: list[Plan] = []
-    failure = LimitError("There is no schedule to try.")
+    failure = LimitError("No schedule is available for this plan.")
     for candidate in _candidates(adapter, launch, work):
         plan = replace(work, launch=candidate)
         try:
@@ -86,7 +86,7 @@ def make_plan(
 
 
 def affordable(plan: Plan, max_memory: int | None) -> float:
-    """Return the maximum size in bytes of a group of models before memory is saved at the cost of time."""
+    """Return the size in bytes of a group of models above which memory is saved at the cost of time."""
     if max_memory is not None:
         return max_memory // plan.model_groups
     # Storing nodes saves a fifth of the backward pass; storing all states saves forward steps.
@@ -94,7 +94,7 @@ def affordable(plan: Plan, max_memory: int | None) -> float:
 
 
 def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None = None) -> bool:
-    """Return whether `plan` may use `launch`: both store the same values, and the memory suffices."""
+    """Return whether `plan` may use `launch`: its schedule stores the same values, and the memory suffices."""
     if launch.memory != plan.launch.memory:
         return False
     return replace(plan, launch=launch).total_bytes() <= max(plan.total_bytes(), affordable(plan, max_memory))
@@ -117,20 +117,20 @@ def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan],
             if smaller is None:
                 raise LimitError(
                     f"{error} The {count} models of this population need {megabytes:.1f} MB in all, "
-                    f"{megabytes / count:.1f} MB each: ask for fewer."
+                    f"{megabytes / count:.1f} MB each: train fewer."
                 ) from error
             spacing = smaller.launch.checkpoint_every
-            kept = "all states" if spacing == 1 else f"one of {spacing} states"
+            kept = "all states" if spacing == 1 else f"one state in {spacing}"
             needed = smaller.model_groups * smaller.total_bytes() / 1e6
             warn(
-                f"{device.adapter.name} has no {megabytes:.1f} MB left for this training: it keeps {kept}, which takes "
-                f"{needed:.1f} MB, and computes the values of gates again in each step backward."
+                f"{device.adapter.name} has less than {megabytes:.1f} MB free: training stores {kept}, which takes "
+                f"{needed:.1f} MB, and recomputes the gates' values in each backward step."
             )
         plan = smaller
 
 
 def _with_less_memory(plan: Plan, limits: Mapping[str, int]) -> Plan | None:
-    """Return a plan that recomputes nodes or stores fewer states, or None if that does not save memory."""
+    """Return `plan` changed to recompute nodes or store fewer states, or None if that does not save memory."""
     for spacing in checkpoint_distances(plan.shape.steps) if plan.training else ():
         # Distances rise and memory falls, so the first that helps recomputes the least.
         smaller = replace(plan, launch=plan.launch.with_memory(store_activations=False, checkpoint_every=spacing))
@@ -149,7 +149,7 @@ def fits(plan: Plan, limits: Mapping[str, int]) -> bool:
 
 
 def check(plan: Plan, limits: Mapping[str, int]) -> None:
-    """Raise LimitError with the requested and available amounts if a device with these limits cannot run `plan`."""
+    """Raise LimitError with the required and available amounts if a device with these limits cannot run `plan`."""
     # Limits of the circuit come first, since no schedule can help; then those that depend on the schedule.
     if len(plan.layout.levels) > MAX_LEVELS:
         raise LimitError(
@@ -167,7 +167,7 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
             samples = plan.batch_source.samples
             raise LimitError(
                 f"The {samples} samples need {size / 1e6:.1f} MB, but this device binds at most "
-                f"{allowed / 1e6:.1f} MB: {samples * allowed // size} of them fit."
+                f"{allowed / 1e6:.1f} MB: use at most {samples * allowed // size} samples."
             )
         if size > allowed:
             raise LimitError(
@@ -175,10 +175,10 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
                 f"{allowed / 1e6:.1f} MB: use a smaller grid, batch or circuit."
             )
     if plan.models > limits["max-compute-workgroups-per-dimension"]:
-        raise LimitError(f"{plan.models} models were requested, expected at most 65535 at once: train fewer.")
+        raise LimitError(f"Expected at most 65535 models at once, got {plan.models}: train fewer.")
     _check_kernels(plan, limits)
     if plan.launch.split_chunks and not all(wiring.reads_near for wiring in plan.wirings):
-        raise LimitError("Chunks cannot be split: a layer has candidates, or reads a layer other than the one before.")
+        raise LimitError("Chunks cannot be split: a layer has candidates or reads a layer other than the previous one.")
 
 
 def _most_bytes(limits: Mapping[str, int]) -> int:
@@ -205,7 +205,7 @@ def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
 
 
 def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> list[LaunchConfig]:
-    """Return the schedules to try, best first; for rollouts, only schedules that store no nodes."""
+    """Return the schedules to try for `work`, best first; for rollouts, only schedules that store no nodes."""
     kind: Sequence[LaunchConfig] = (launch,) if launch else SOFTWARE if adapter.software else HARDWARE
     if kind is HARDWARE and work.models * work.chunks >= MANY_CHUNKS:
         smaller = replace(HARDWARE[0], workgroup_size=HARDWARE[0].workgroup_size // 2)
@@ -220,7 +220,7 @@ def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> li
 
 
 def checkpoint_distances(steps: int) -> list[int]:
-    """Return the useful distances between checkpointed states; each needs less memory than all smaller distances."""
+    """Return the useful distances in steps between checkpointed states; each needs less memory than smaller ones."""
     # `steps // spacing` states are stored, and `spacing` buffers shared: 21, 12 and 9 for 20 steps. The minimum is near
     # the square root of the steps (Chen et al., *Training deep nets with sublinear memory cost*, 2016).
     worth: list[int] = []
@@ -239,7 +239,7 @@ def plan_for(
     max_memory: int | None = None,
     reserved: int = 0,
 ) -> Plan:
-    """Plan the training of equally shaped jobs, in the fewest groups whose buffers the device can bind.
+    """Plan the training of equally shaped jobs in the fewest groups whose buffers the device can bind.
 
     Args:
         device: Device to plan for.
@@ -277,14 +277,14 @@ def plan_for(
         if not fitting:
             raise
         raise LimitError(
-            f"{error} Of the {count} models asked for, {fitting} fit at once: use `population` {fitting}."
+            f"{error} Only {fitting} of the {count} requested models fit: set `population` to {fitting}."
         ) from error
     memory = physical_memory() if device.adapter.software and max_memory is None else None
     needed = groups * plan.total_bytes()
     if memory is not None and needed > memory and count > 1:
         raise LimitError(
             f"A population of {count} needs {needed / 1e9:.1f} GB on {device.adapter.name}, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: at most {memory * count // needed} such models fit."
+            f"{memory / 1e9:.1f} GB of memory: set `population` to at most {memory * count // needed}."
         )
     return plan
 

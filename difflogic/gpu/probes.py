@@ -29,7 +29,7 @@ class AnyShader:
     """Compute shader (a self-test or an exported circuit) with any number of uniforms, then storage buffers."""
 
     def __init__(self, device: GpuDevice, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
-        """Create a buffer per array, the first `uniforms` as uniforms. Raises KernelError if `source` is not valid."""
+        """Create a buffer per array; the first `uniforms` are uniforms. Raises KernelError if `source` is not valid."""
         self._device = device
         self._pipeline = device.handle.create_compute_pipeline(
             label=source.name, layout="auto", compute={"module": device.compile(source), "entry_point": "main"}
@@ -42,7 +42,7 @@ class AnyShader:
             device.upload(buffer, array, "shader")
 
     def dispatch(self, order: Sequence[int], workgroups: tuple[int, int]) -> Dispatch:
-        """Return a dispatch whose binding number i is the buffer with index `order[i]`."""
+        """Return a dispatch of `workgroups` (x, y) that binds the buffer with index `order[i]` as number i."""
         buffers = [self.buffers[index] for index in order]
         entries = [{"binding": binding, "resource": {"buffer": buffer}} for binding, buffer in enumerate(buffers)]
         group = self._device.handle.create_bind_group(layout=self._pipeline.get_bind_group_layout(0), entries=entries)
@@ -62,7 +62,7 @@ class AnyShader:
 
 
 def open_checked(selector: str | None = None, require_hardware: bool = False) -> GpuDevice:
-    """Return this process's device on the selected adapter, after testing that it completes long loops.
+    """Return this process's device on the selected adapter, opened and tested for complete long loops at first use.
 
     Raises NoAdapterError, or DeviceError if the adapter cuts loops short, which would silently give wrong results.
     """
@@ -77,7 +77,7 @@ def open_checked(selector: str | None = None, require_hardware: bool = False) ->
 
 
 def run_probe(device: GpuDevice, name: str, words: Words) -> Words:
-    """Dispatch `shaders/selftest/<name>.wgsl` once on a buffer with `words`, and return the new contents."""
+    """Dispatch `shaders/selftest/<name>.wgsl` once on a buffer with `words`, and return the buffer's new contents."""
     shader = AnyShader(device, load_source(f"selftest/{name}"), [words], uniforms=0)
     shader.run([0], (1, 1))
     answer = shader.read(0)

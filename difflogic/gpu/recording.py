@@ -1,7 +1,7 @@
 """Record all GPU commands of a training as data, which another program can run.
 
 Dispatch lists do not change from epoch to epoch, so buffers, pipelines, bind groups and three lists describe the
-complete run. `GpuModel` and `Workspace` create them by the methods of `DeviceVerbs`, on a device or on a recording.
+complete run. `GpuModel` and `Workspace` create them with the methods of `DeviceVerbs`, on a device or a recording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ class RecordingDevice:
 
     @property
     def adapter(self) -> Adapter:
-        """Dummy adapter for the planner, which only checks whether it is software."""
+        """Dummy adapter for the planner, which only uses whether it is software."""
         kind = "CPU" if self.software else "Unknown"
         return Adapter(0, "a recording", kind, "", "", "", dict(self.limits), (), None)
 
@@ -131,9 +131,9 @@ class RecordedRun(NamedTuple):
 
 
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
-    """Record a training on an adapter (`software` or hardware) with default limits. Raises LimitError or UsageError."""
+    """Record a training for a `software` or hardware adapter with DEFAULT_LIMITS. Raises LimitError or UsageError."""
     if jobs[0].circuit.candidates > 1:
-        raise UsageError("In-browser training has no learned wiring: set model.candidates to 1.")
+        raise UsageError("In-browser training does not support learned wiring: set model.candidates to 1.")
     device = RecordingDevice(software)
     model = GpuModel(device, jobs, plan_for(device, jobs))
     model.fill(states)

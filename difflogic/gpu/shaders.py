@@ -1,4 +1,4 @@
-"""Load WGSL sources from the wheel or checkout, resolve `#import`s, and map errors to original lines."""
+"""Load WGSL sources from the wheel or checkout, resolve `#import`s, and map errors to lines of the original files."""
 
 import hashlib
 import re
@@ -43,7 +43,7 @@ class Source:
 
 
 def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple[str, str, int]]:
-    """Return `(line, file, number)` per line of a file and its imports not in `seen`; `instead` maps files to texts."""
+    """Return `(text, file, number)` per line of a file and imports not in `seen`; `instead` maps files to new texts."""
     if name in seen:
         return []
     seen.add(name)
@@ -57,7 +57,7 @@ def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple
 
 @cache
 def load_source(kernel: str) -> Source:
-    """Return the source of `shaders/<kernel>.wgsl` with imports resolved."""
+    """Return the source of `shaders/<kernel>.wgsl` with resolved imports."""
     return make_source(kernel, {})
 
 

@@ -32,31 +32,31 @@ BINDINGS: dict[str, tuple[Binding, ...]] = {
     BLOCKED: bindings("spec at", "before", "after"),
 }
 BAKED = ("height", "width", "channels", "words", "periodic", "mode")
-"""Fields of the uniform that are compiled in as constants, except on software."""
+"""Fields of the uniform that are compiled in as constants, except on software adapters."""
 WG = 64
 MOST_ROWS = 65535
-"""Maximum number of workgroups per dimension of a dispatch that every device supports."""
+"""Maximum number of workgroups per dispatch dimension that every device supports."""
 MOST_STATEMENTS = {True: 256, False: 2048}
-"""Maximum number of generated statements, by whether the adapter is software; each row of a strip counts."""
+"""Maximum number of generated statements, keyed by whether the adapter is software; each row of a strip counts."""
 SCRATCH_BYTES = 64 << 20
 """Maximum size in bytes of the interpreter's buffer of nodes."""
 STEPS_AT_ONCE = 64
 """Maximum number of dispatches per submit."""
 WORK_AT_ONCE = {True: 4e7, False: 2e10}
-"""Maximum of gates times words per submit, by whether the adapter is software; takes less than 0.1 seconds."""
+"""Maximum work per submit in gates times words, less than 0.1 seconds, keyed by whether the adapter is software."""
 
 COLUMNS = 32
-"""Number of words per row of a tile; the two outermost words are only read as neighbours."""
+"""Number of words per tile row; the two outermost words are only read as neighbours."""
 STRIP = 8
 """Number of rows of a tile per invocation."""
 TILE_ROWS, GENERATIONS = 64, 8
-"""Maximum numbers of rows per tile and of generations per dispatch; with more, margins cost more than dispatches."""
+"""Maximum numbers of rows per tile and of generations per dispatch; beyond these, margins cost more than dispatches."""
 
 _SYNCHRONOUS, _COINS, _GIVEN = 0, 1, 2
 
 
 class Tile(NamedTuple):
-    """Size of a workgroup's tile: its rows, and the generations computed per dispatch."""
+    """Size of a workgroup's tile: numbers of its rows and of the generations computed per dispatch."""
 
     rows: int
     generations: int
@@ -85,10 +85,10 @@ class Tile(NamedTuple):
 
 
 class GpuProgram:
-    """Compiled shaders of a circuit on a device, for grids of any size."""
+    """Shaders that simulate a circuit on a device, compiled for grids of any size."""
 
     def __init__(self, netlist: CellNetlist, device: GpuDevice, most_statements: int | None = None) -> None:
-        """Generate the shaders; `most_statements` replaces MOST_STATEMENTS."""
+        """Generate the shaders' sources; `most_statements` replaces the device's maximum in MOST_STATEMENTS."""
         self.netlist = netlist
         self.device = device
         self.registers = register_program(netlist)
@@ -125,7 +125,7 @@ class GpuSimulation:
         Raises LimitError if the grid exceeds a limit of the device, or DataError if `program` is for another circuit.
         """
         if spec.netlist is not program.netlist:
-            raise DataError("The program was made for another circuit than the simulation's.")
+            raise DataError("Expected a program for the simulation's circuit, got a program for another circuit.")
         self.spec = spec
         self.step = 0
         self._program, self._device = program, program.device
@@ -179,7 +179,7 @@ class GpuSimulation:
         self._parity = 0
 
     def _group(self, kernel: str, number: int) -> Any:
-        """Return the bind group that reads the current state and writes the other; `number` is an index in `at`."""
+        """Return the bind group that reads the current state, with entry `number` of the buffer `at` as step index."""
         key = kernel, number, self._parity
         if key not in self._groups:
             before, after = ("odd", "even") if self._parity else ("even", "odd")
@@ -208,7 +208,7 @@ class GpuSimulation:
         self._wait()
 
     def _submit(self, steps: int, mode: int) -> None:
-        """Submit `steps` steps in one compute pass; `mode` selects synchronous steps, sampled or given masks."""
+        """Submit `steps` steps in one compute pass; `mode` selects synchronous steps, sampled or supplied masks."""
         tile = self._tile if mode == _SYNCHRONOUS else None
         kernel, values = (BLOCKED if tile else KERNEL), self._values(mode)
         packed = uniform_struct(KERNEL, "SimulationSpec").pack(values)
@@ -227,7 +227,7 @@ class GpuSimulation:
         self.step += steps
 
     def _grid(self, tile: Tile | None) -> tuple[int, int]:
-        """Return the number of workgroups per dispatch in both dimensions; `tile` is None for single steps."""
+        """Return the numbers of workgroups per dispatch in x and y; `tile` is None for single steps."""
         if tile is None:
             return -(-self._words // WG), self._rows
         return -(-self.spec.width // (32 * (COLUMNS - 2))), -(-self.spec.height // tile.inner_rows)
@@ -237,7 +237,7 @@ class GpuSimulation:
         self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
 
     def _values(self, mode: int) -> dict[str, Any]:
-        """Return the values of the uniform `spec` by field."""
+        """Return a mapping from fields of the uniform `spec` to values; `mode` is that of `_submit`."""
         spec, program = self.spec, self._program.registers
         values = {name: getattr(spec, name) for name in ("height", "width", "channels", "fire_units")}
         values |= {"words": self._words, "periodic": spec.netlist.periodic, "mode": mode}
@@ -256,7 +256,7 @@ class GpuSimulation:
 
 
 def is_worth_blocks(spec: SimulationSpec, program: GpuProgram) -> bool:
-    """Return whether several generations per dispatch are faster than one, including the cost of margins."""
+    """Return whether computing several generations per dispatch is faster than one, including the cost of margins."""
     # On software they are not: with blocks, llvmpipe of Mesa 25 computes 0.8 to 2.2 times as many cells a second for 24
     # gates of one channel (48x64 to 4096x4096), but 0.4 to 0.9 times as many for fewer gates or more channels.
     is_high = program.tile is not None and spec.height >= program.tile.inner_rows
@@ -300,7 +300,7 @@ def blocked_source(netlist: CellNetlist) -> Source:
 
 
 def _strip(netlist: CellNetlist) -> Iterator[str]:
-    """Yield the statements for one generation of a strip; rows above and below it have the numbers -1 and STRIP."""
+    """Yield the WGSL statements for one generation of a strip; rows above and below it have numbers -1 and STRIP."""
     gates, inputs = lines(netlist), read_inputs(netlist)
     places = {-1: "up", STRIP: "down"} | {row: f"s.y + {row}u" for row in range(STRIP)}
     loaded: set[str] = set()

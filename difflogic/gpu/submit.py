@@ -8,7 +8,7 @@ import numpy as np
 from difflogic.gpu.device import GpuDevice
 
 SUBMIT_SECONDS = 0.08
-"""Target duration of a submit in seconds: long enough to hide its cost, short enough for signals and watchdogs."""
+"""Target duration of a submit in seconds: long enough to hide its overhead, short enough for signals and watchdogs."""
 
 
 class Dispatch(NamedTuple):
@@ -20,7 +20,7 @@ class Dispatch(NamedTuple):
     x: int
     y: int
     work: int = 0
-    """Approximate number of gate evaluations, or 0 if the dispatch is short compared with the fused steps."""
+    """Approximate number of gate evaluations, or 0 if the dispatch is short compared with a fused step."""
 
 
 def encode(device: GpuDevice, dispatches: Sequence[Dispatch]) -> Any:
@@ -31,7 +31,7 @@ def encode(device: GpuDevice, dispatches: Sequence[Dispatch]) -> Any:
 
 
 def encode_pass(encoder: Any, dispatches: Sequence[Dispatch], timestamps: dict[str, Any] | None = None) -> None:
-    """Encode one compute pass, setting the pipeline only when it changes."""
+    """Encode the dispatches as one compute pass, setting the pipeline only when it changes."""
     # Calls the library directly: wgpu-py's methods check for an error after each call, which takes 3.8 us per dispatch
     # instead of 1.1, and an error within a pass is only reported when its encoder is finished.
     from wgpu.backends.wgpu_native import ffi, lib
@@ -51,14 +51,14 @@ class SubmitQueue:
     """Queue that divides dispatch lists into submits by their work, adapting to the measured speed."""
 
     def __init__(self, device: GpuDevice, marked: Any, least: int) -> None:
-        """Create a queue; work up to `least` is not divided, and each submit ends with a copy from buffer `marked`."""
+        """Create a queue that never divides work up to `least`; each submit ends with a copy from buffer `marked`."""
         self.device, self._marked, self._least = device, marked, least
         self._most = least
         self._marks = [device.staging("mark", 4) for _ in range(2)]
         self._under_way: list[Any] = []
 
     def pieces(self, dispatches: Sequence[Dispatch]) -> list[list[Dispatch]]:
-        """Divide dispatches into one list per submit."""
+        """Divide dispatches into lists, one per submit."""
         return cut(dispatches, self._most)
 
     def submit(self, pieces: Sequence[Sequence[Dispatch]]) -> None:
@@ -80,7 +80,7 @@ class SubmitQueue:
         return mark
 
     def learn(self, dispatches: Sequence[Dispatch], seconds: float) -> None:
-        """Adapt the maximum work of a submit to the measured `seconds` of `dispatches`."""
+        """Adapt the maximum work per submit to the `seconds` that `dispatches` took."""
         work = sum(dispatch.work for dispatch in dispatches)
         # Only the last measurement counts: a machine that becomes busy is slower from one submit to the next.
         self._most = max(self._least, int(work * SUBMIT_SECONDS / max(seconds, 1e-6)))
@@ -92,7 +92,7 @@ class SubmitQueue:
 
 
 def cut(dispatches: Sequence[Dispatch], most: int) -> list[list[Dispatch]]:
-    """Divide the list into pieces of at most `most` work each; a dispatch with more work is a separate piece."""
+    """Divide the list into pieces with a work of at most `most`; a dispatch with more work forms a separate piece."""
     pieces: list[list[Dispatch]] = [[]]
     work = 0
     for dispatch in dispatches:

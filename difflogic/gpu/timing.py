@@ -1,4 +1,4 @@
-"""Measure device time, by timestamps around each group of dispatches, and the device's maximum rates.
+"""Measure device time with timestamps around each group of dispatches, and the device's maximum rates.
 
 A group is a sequence of dispatches of one kernel. Each group is a separate pass, because WebGPU writes timestamps only
 at the ends of passes. Without timestamps, each group is submitted separately and timed by the host's clock.
@@ -21,15 +21,15 @@ from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
 
 COPY_BYTES = {True: 64 << 20, False: 1 << 30}
-"""Size in bytes of the copied buffer, by whether the adapter is software; much larger than any cache."""
+"""Size in bytes of the copied buffer, much larger than any cache, keyed by whether the adapter is software."""
 COPIES = 8
-"""Number of copies per submit."""
+"""Number of buffer copies per submit when the copy rate is measured."""
 EMPTY_DISPATCHES = 1000
 RATE_ROUNDS = 5
 WAKE_SECONDS = 0.5
-"""Seconds of work until an idle card has raised its clock (an idle H200 has 345 of 1,980 MHz)."""
+"""Seconds of work after which an idle card runs at its full clock rate (an idle H200 runs at 345 of 1,980 MHz)."""
 ROUND_TRIPS = 3
-"""Number of measured round trips, of which the shortest is used."""
+"""Number of round trips to measure; the shortest one counts."""
 MOST_QUERIES = 4096
 """Maximum size of a query set that every WebGPU implementation supports."""
 
@@ -37,7 +37,7 @@ EMPTY = """
 @group(0) @binding(0) var<storage, read_write> word: array<u32>;
 @compute @workgroup_size(1) fn main() { word[0] += 1u; }
 """
-"""Source of a kernel with almost no work, whose dispatches must each wait for the previous one."""
+"""WGSL source of a kernel with almost no work, whose dispatches must each wait for the previous one."""
 
 COPY = """
 @group(0) @binding(0) var<storage, read> original: array<vec4<u32>>;
@@ -47,11 +47,11 @@ fn main(@builtin(global_invocation_id) item: vec3<u32>, @builtin(num_workgroups)
     for (var i = item.x; i < arrayLength(&original); i += 256u * groups.x) { copied[i] = original[i]; }
 }
 """
-"""Source of a copying kernel, since copy commands may use a separate unit that is slower than the memory."""
+"""WGSL source of a copying kernel, since copy commands may use a separate unit that is slower than the memory."""
 
 
 def wake(device: GpuDevice, work: Callable[[], object]) -> None:
-    """Repeat `work` on a card until its clock has risen; return immediately on software."""
+    """Repeat `work` for WAKE_SECONDS to raise a card's clock rate; return immediately on a software adapter."""
     begin = time.perf_counter()
     while not device.adapter.software and time.perf_counter() - begin < WAKE_SECONDS:
         work()
@@ -70,7 +70,7 @@ class DeviceTimes:
     timestamps: bool
     """False if the host's clock timed the kernels, so that each time includes a round trip."""
     gaps: float = 0.0
-    """Seconds between groups of dispatches, which are only known with timestamps."""
+    """Seconds between groups of dispatches; 0 without timestamps."""
     round_trip: float = 0.0
     """Seconds to submit an empty list and read a result."""
 
@@ -100,7 +100,7 @@ class Timer:
         )
 
     def measure(self) -> DeviceTimes:
-        """Measure one submit, which has all usual effects: a train step changes the model."""
+        """Measure one submit of `repeat` runs; they have all usual effects, so a train step changes the model."""
         encode, submit, wait, ticks = self._submit(self._encode)
         gaps = round_trip = 0.0
         if self._timestamps:
@@ -127,7 +127,7 @@ class Timer:
         return len(self._groups) - (self._repeat == 1)
 
     def _submit(self, encode: Callable[[Any], None]) -> tuple[float, float, float, Any]:
-        """Submit what `encode` records; return the seconds to encode, to submit and to wait, and the timestamps."""
+        """Submit the commands that `encode` records; return seconds to encode, submit and wait, and the timestamps."""
         begin = time.perf_counter()
         encoder = self.device.handle.create_command_encoder()
         encode(encoder)
@@ -166,7 +166,7 @@ class Timer:
 
 
 def _period(device: GpuDevice) -> float:
-    """Return the seconds per timestamp tick, since wgpu-native does not convert the driver's ticks."""
+    """Return the number of seconds per timestamp tick, since wgpu-native does not convert the driver's ticks."""
     from wgpu.backends.wgpu_native import extras
 
     return 1e-9 * float(extras.lib.wgpuQueueGetTimestampPeriod(device.queue._internal))
@@ -177,14 +177,14 @@ class Rates:
     """Best measured rates of a device."""
 
     copy_bytes_per_s: float
-    """Best rate of a shader that copies a buffer; each byte counts twice, as read and as written."""
+    """Best rate in bytes per second of a copying shader; each byte counts twice, as read and as written."""
     median_copy_bytes_per_s: float
     dispatch_s: float
     """Seconds per empty dispatch that waits for the previous dispatch."""
     round_trip_s: float
     """Seconds to submit an empty list and read 4 bytes."""
     open_s: float
-    """Seconds to open a device on an adapter that is already listed."""
+    """Seconds to open a device after the adapters have been listed."""
 
 
 def measure_rates(device: GpuDevice) -> Rates:
@@ -214,7 +214,7 @@ def measure_rates(device: GpuDevice) -> Rates:
 
 
 def _copy_buffers(device: GpuDevice) -> tuple[Any, Any]:
-    """Create source and target buffers of COPY_BYTES, or of a smaller size that the device can bind and allocate."""
+    """Return a source and a target buffer of COPY_BYTES, or of a smaller size that the device can bind and allocate."""
     limits = device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"]
     size = min(COPY_BYTES[device.adapter.software], *limits)
     while True:

@@ -1,4 +1,4 @@
-"""Cache of launch configurations from `tune`, which were measured to be faster than the default.
+"""Cache of launch configurations that `tune` has measured to be faster than the default.
 
 An entry applies to one adapter, driver, set of shaders and shape of work. An entry of `tuning.json`:
 
@@ -29,12 +29,12 @@ TUNING = JsonCache("tuning")
 MEASURED = JsonCache("tuning-measured")
 
 Seconds = dict[str, float]
-"""Seconds per fused step, by kernel."""
+"""Mapping from kernel names of fused steps to seconds per step."""
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of tuning; times are median milliseconds of a train step, both schedules measured alternately."""
+    """Result of tuning; times are medians in milliseconds per train step, with both schedules measured alternately."""
 
     adapter: str
     launch: LaunchConfig
@@ -43,7 +43,7 @@ class Tuned:
 
 
 def key_of(adapter: Adapter, plan: Plan) -> str:
-    """Return the key of an entry, a hash of adapter, backend, driver, shaders, and the sizes of the plan."""
+    """Return the key of an entry, a hash of the adapter, backend, driver, shaders, and sizes of `plan`."""
     # Times depend on the widths of the levels, not on wires and logits.
     levels = [dataclasses.astuple(level) for level in plan.layout.levels]
     work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]
@@ -51,7 +51,7 @@ def key_of(adapter: Adapter, plan: Plan) -> str:
 
 
 def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | None:
-    """Return the stored result for `plan`, or None if missing or (with a warning) not valid within `limits`."""
+    """Return the stored result for `plan`, or None if it is missing or, with a warning, not valid within `limits`."""
     entry = TUNING.read().get(key_of(adapter, plan))
     try:
         if entry is None:
@@ -72,7 +72,7 @@ def store(adapter: Adapter, plan: Plan, result: Tuned) -> None:
 
 
 def reset(adapter: Adapter) -> tuple[int, int]:
-    """Delete all results and times of `adapter`; return the numbers of deleted results and interrupted sweeps."""
+    """Delete all entries of `adapter`; return the numbers of deleted results and deleted interrupted sweeps."""
     cut_off = sum(entry.get("adapter") == adapter.name for key, entry in MEASURED.read().items()
                   if key not in TUNING.read())  # fmt: skip
     results, _ = (cache.forget(lambda entry: entry.get("adapter") == adapter.name) for cache in (TUNING, MEASURED))
@@ -102,7 +102,7 @@ class Measured:
         MEASURED.write(self._key, {"adapter": self._adapter, "variants": self.variants()})
 
     def variants(self) -> list[Entry]:
-        """Return all launch configurations with their times, in the format of the file."""
+        """Return the entries of all measured launch configurations, in the format of `variants` in the file."""
         return [{"schedule": each.written(), "seconds": seconds} for each, seconds in self.seconds.items()]
 
     def forget(self) -> None:
@@ -123,5 +123,5 @@ def _variant(entry: Entry) -> tuple[LaunchConfig, Seconds]:
     seconds = {kernel: float(entry["seconds"][kernel]) for kernel in sorted(TILED)}
     for kernel, each in seconds.items():
         if not (each > 0 and math.isfinite(each)):
-            raise ValueError(f"{kernel} took {each} seconds")
+            raise ValueError(f"expected a positive time for {kernel}, got {each} seconds")
     return LaunchConfig.read(entry["schedule"]), seconds

@@ -1,4 +1,4 @@
-"""Pack uniform blocks by field name, with the offsets that the shaders' structs define."""
+"""Pack values into uniform blocks by field name, with the offsets that the shaders' structs define."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from difflogic.gpu.shaders import Sizes, load_source
 MAX_LEVELS = 256
 """Length of the table of levels in `shaders/common/shape.wgsl`, and maximum number of levels."""
 ALIGNMENT = 256
-"""Alignment in bytes of a uniform binding's offset that every device supports."""
+"""Alignment in bytes of uniform binding offsets that every device supports."""
 
 _FIELD = re.compile(r"(\w+):(?:array<)?(?:vec([24])<)?([uf])32>?(?:,(\d+)>)?(?:,|$)")
 """Pattern of a WGSL struct field, without blanks: a number, a vector, or an array of vectors."""
@@ -28,7 +28,7 @@ _FIELD = re.compile(r"(\w+):(?:array<)?(?:vec([24])<)?([uf])32>?(?:,(\d+)>)?(?:,
 
 @dataclass(frozen=True)
 class UniformStruct:
-    """Struct of a shader, packed by field name; order and offsets of fields are defined only in the shader."""
+    """Uniform struct of a shader, packed by field name; only the shader defines the order and offsets of its fields."""
 
     name: str
     fields: np.dtype[np.void]
@@ -36,13 +36,13 @@ class UniformStruct:
 
     @classmethod
     def parse(cls, text: str, name: str) -> UniformStruct:
-        """Parse the struct `name` in WGSL source. Raises KernelError if missing or if a field type is unsupported."""
+        """Parse the struct `name` in the WGSL source `text`. Raises KernelError if it is missing or unsupported."""
         found = re.search(rf"\bstruct {name} \{{(.*?)\}}", re.sub(r"//.*", "", text), re.DOTALL)
         if found is None:
-            raise KernelError(f"The shader has no struct {name}.")
+            raise KernelError(f"Expected a struct {name} in the shader, found none.")
         body = re.sub(r"\s", "", found.group(1))
         if left := _FIELD.sub("", body):
-            raise KernelError(f"The struct {name} has a field that cannot be packed: {left}.")
+            raise KernelError(f"The struct {name} has fields of an unsupported type: {left}.")
         # WGSL aligns a vec2 to 8 bytes, a vec4 and an array of them to 16, and rounds the struct up to 16.
         names, formats, offsets, end = [], [], [], 0
         for field, lanes, kind, length in _FIELD.findall(body):
@@ -55,19 +55,19 @@ class UniformStruct:
         return cls(name, np.dtype(record))
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
-        """Pack values by field name. Raises KernelError if a value is missing, has no field, or has a wrong type."""
+        """Pack a mapping from field names to values. Raises KernelError if a name or value is not valid."""
         if wrong := set(self.fields.names or ()).symmetric_difference(values):
-            raise KernelError(f"The struct {self.name} and what is to fill it differ in: {', '.join(sorted(wrong))}.")
+            raise KernelError(f"The struct {self.name} has missing or unknown fields: {', '.join(sorted(wrong))}.")
         record = np.zeros((), self.fields)
         for name, value in values.items():
             given, wanted = np.asarray(value), self.fields[name]
             if given.shape != wanted.shape or not _holds(wanted.base, given):
-                raise KernelError(f"The field {name} of {self.name} takes {wanted}, not {value!r}.")
+                raise KernelError(f"Expected {wanted} for the field {name} of {self.name}, got {value!r}.")
             record[name] = given
         return record.tobytes()
 
     def whole_numbers(self, values: Mapping[str, Any]) -> Sizes:
-        """Return the names and values of the unsigned integer fields."""
+        """Return the names and values of the fields in `values` that are single unsigned integers."""
         names = [name for name in self.fields.names or () if self.fields[name] == np.dtype("<u4")]
         return tuple((name, int(values[name])) for name in names)
 
@@ -97,7 +97,7 @@ def uniform_struct(source: str, name: str) -> UniformStruct:
 def shape_values(
     plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False
 ) -> dict[str, Any]:
-    """Return the values of the uniform `Shape`, for the soft batch or, if `hard`, for packed hard states."""
+    """Return the field values of the uniform `Shape` for the soft batch or, if `hard`, for packed hard states."""
     shape, layout, wiring = plan.shape, plan.layout, plan.wirings[0]
     batch = plan.groups if hard else shape.batch
     # By name, so that fields may move within the struct, and `pack` reports a misspelt one.
@@ -143,7 +143,7 @@ def _level_table(plan: Plan) -> npt.NDArray[np.uint32]:
 
 
 def event_indices(shape: Shape) -> list[dict[str, int]]:
-    """Return the values of `EventIndex` per state: its step, and its index in `damage_steps` and `judged_steps`."""
+    """Return the fields of `EventIndex` per state: its step, and its indices in `damage_steps` and `judged_steps`."""
     lists = {"damage": shape.damage_steps, "judged": shape.judged_steps}
     return [
         {name: steps.index(step) if step in steps else 0 for name, steps in lists.items()} | {"step": step}

@@ -1,4 +1,4 @@
-"""Wiring of the fused kernels, which compute the tree-shaped part of perception in registers.
+"""Wiring for the fused kernels, which compute the tree-shaped part of perception in registers.
 
 In the paper's perception kernels, 8 gates each compare a neighbour with the cell itself, 4 gates read these in pairs,
 and 2 gates read those 4. An invocation computes a tree of 4 + 2 + 1 gates from the patch, also in the backward pass.
@@ -26,7 +26,7 @@ WIDTHS = (8, 4, 2)
 
 
 def are_trees(layout: Layout) -> bool:
-    """Return whether all perception kernels begin with trees: each gate has one reader, and leaves read the cell."""
+    """Return whether all perception kernels begin with trees: one reader per gate, and leaves that read the cell."""
     levels = layout.levels[: layout.perception_levels][: len(WIDTHS)]
     if tuple(level.count // layout.kernels // layout.channels for level in levels) != WIDTHS:
         return False
@@ -43,7 +43,7 @@ def wired(layouts: Sequence[Layout]) -> list[Wiring]:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Wires and slots of a layout in the kernels' numbering.
+    """Wires and slots of a layout, numbered as in the GPU kernels.
 
     Example: nodes 0 to 8 are the patch of one channel. Level 1 has two gates, instances 0 and 1, which read (0, 4) and
     (4, 8); level 2 has instance 2, which reads their nodes (9, 10). In the backward pass each input has a slot, sorted
@@ -70,7 +70,7 @@ class Wiring:
 
     @cached_property
     def wires(self) -> Index:
-        """Nodes that each instance reads (in a tree above the leaves: gates), uint32 `[instances, 2]`.
+        """Nodes that each instance reads (gates instead, in a tree above its leaves), uint32 `[instances, 2]`.
 
         With candidates the shape is `[instances, 2, k]`, like the shapes of `sends` and `slots`.
         """
@@ -98,7 +98,7 @@ class Wiring:
         return wires.astype(np.uint32)
 
     def _widest(self, odd: int) -> int:
-        """Return the maximum number of nodes per level, of the even levels (`odd` 0) or the odd levels (1)."""
+        """Return the maximum number of nodes of an even level (`odd` is 0) or of an odd level (1)."""
         counts = [level.count for level in self.layout.levels][max(0, self.tree_levels - 1) :]
         return max(counts[(odd + max(0, self.tree_levels - 1)) % 2 :: 2], default=0)
 
@@ -109,7 +109,7 @@ class Wiring:
 
     @property
     def near_nodes(self) -> int:
-        """Number of nodes in workgroup memory: of the patch, the widest even level, and the widest odd level."""
+        """Number of nodes in workgroup memory: those of the patch, the widest even and the widest odd level."""
         return self.layout.patch_nodes + self._widest(0) + self._widest(1)
 
     @property
@@ -119,7 +119,7 @@ class Wiring:
 
     @cached_property
     def sends(self) -> npt.NDArray[np.bool_]:
-        """Mask of inputs whose adjoint leaves its tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
+        """Mask of inputs whose adjoints leave a tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
         layout = self.layout
         sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
@@ -138,7 +138,7 @@ class Wiring:
     def order(self) -> npt.NDArray[np.int64]:
         """Order of the instances in the backward kernel, int64 `[instances]`: level by level.
 
-        After the trees, levels are sorted by the node of input a, which often needs no load, as b of the previous gate.
+        Each level after the trees is sorted by input a, which then often is already loaded, as b of the previous gate.
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
@@ -170,7 +170,7 @@ class Wiring:
 
     @property
     def slot_count(self) -> int:
-        """Number of slots per cell: the patch region and two regions that levels use alternately."""
+        """Number of slots per cell: the patch region, and two regions that levels use alternately."""
         return int(self.fanout.max(initial=1))
 
     @property

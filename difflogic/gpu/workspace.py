@@ -39,7 +39,7 @@ from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, u
 #
 # Buffers of a train step are not cleared: each is written before it is read, and partials begin with an assignment.
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_sizes", "_step_ranges", "_event_indices")
-"""Attributes of a workspace that do not depend on its schedule, except for the plan."""
+"""Attributes of a workspace that, except for the plan, do not depend on its schedule."""
 
 
 class Workspace:
@@ -102,7 +102,7 @@ class Workspace:
 
     @cached_property
     def forward(self) -> list[Dispatch]:
-        """Dispatches of T CA steps of the soft circuit, including damage and all losses except the final state's."""
+        """Dispatches of T CA steps of the soft circuit, including damage and all losses but the final state's."""
         judged = self.plan.shape.judged_steps[:-1] if self.plan.training and not self.plan.given else ()
         made = self._damage(0)
         for step in range(self.plan.shape.steps):
@@ -131,11 +131,11 @@ class Workspace:
 
     @property
     def _faulty(self) -> Sequence[int]:
-        """Steps whose initial state has faults; empty without faults."""
+        """Steps whose initial states have faults; empty if the task has no faults."""
         return range(self.plan.shape.steps if self.plan.shape.faults.states else 0)
 
     def _event(self, kernel: str, step: int, steps: Sequence[int], bound: dict[str, Any]) -> list[Dispatch]:
-        """Return the dispatch of `kernel` for the state of `step` if `step` is in `steps`, otherwise no dispatch."""
+        """Return the dispatch of `kernel` for the state of `step` as a list, empty unless `steps` contains `step`."""
         return [self._dispatch(kernel, bound | {"mark": self._event_indices[step]})] if step in steps else []
 
     @cached_property
@@ -194,7 +194,7 @@ class Workspace:
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
-        """Return the dispatches that recompute the states since the last checkpoint, if `step` precedes the next."""
+        """Return the dispatches that recompute the states since the last checkpoint if `step` precedes the next one."""
         # The result of `step` is the next checkpointed state; the forward pass has just computed the last states.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
@@ -223,7 +223,7 @@ class Workspace:
 
     @cached_property
     def seed(self) -> list[Dispatch]:
-        """Dispatches that sample initial states with the key in the control block, and compute dependent targets."""
+        """Dispatches that sample initial states with the random key in the control block, and compute their targets."""
         plan, first = self.plan, {"state": self.state(0)}
         kernel = {"random": "seed_grid", "boards": "seed_boards"}.get(plan.batch_source.start, "same_start")
         made = [self._dispatch(kernel, {"state": self.buffers["fresh"]} if plan.batch_source.pool else first)]
@@ -237,7 +237,7 @@ class Workspace:
 
     @cached_property
     def corners(self) -> list[Dispatch]:
-        """Dispatches that sample damage squares and the key of faults with the key in the control block."""
+        """Dispatches that sample damage squares and the key of faults with the random key in the control block."""
         drawn = [self._dispatch("draw_corners")] if self.plan.shape.damage_steps else []
         return [*drawn, *([self._dispatch("draw_faults")] if self._faulty else [])]
 
@@ -253,7 +253,7 @@ class Workspace:
 
     @cached_property
     def evaluation(self) -> list[Dispatch]:
-        """Dispatches of an evaluation: T hard steps of evaluation grids and batch, and counting of mismatches."""
+        """Dispatches of an evaluation: T hard steps of evaluation grids and batch, and the counting of mismatches."""
         pack = self._dispatch("pack", {"state": self.state(0), "words": self.words(0)})
         return [pack, *self._hard_rollout(self.plan.shape.judged_steps)]
 
@@ -311,7 +311,7 @@ class Workspace:
     def under(self, launch: LaunchConfig) -> Workspace:
         """Return a workspace that shares these buffers but uses `launch`. Raises DeviceError if the layout differs."""
         if launch.layout != self.plan.launch.layout:
-            raise DeviceError("The schedule needs another memory layout: make a new workspace for it.")
+            raise DeviceError("Expected a schedule with the same memory layout: create a new workspace for it.")
         # Dispatch lists are cached properties, made of pipelines of the old schedule.
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
@@ -333,7 +333,7 @@ class Workspace:
         device.queue.submit([encode(device, last).finish()])
 
     def set_faults(self, keys: Sequence[prng.Key], listed: Array | None) -> None:
-        """Upload each model's key of faults, for evaluation grids and batch, and the array `listed` of stuck cells."""
+        """Upload each model's key of faults for evaluation grids and batch, and the array `listed` of stuck cells."""
         self.upload("fault_keys", np.stack([(key, key) for key in keys]), "task")
         if listed is not None:
             self.upload("listed", listed.astype(np.uint32), "task")

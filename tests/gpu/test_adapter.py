@@ -41,7 +41,7 @@ def test_what_matches_nothing(three: tuple[Adapter, ...], selector: str) -> None
     with pytest.raises(NoAdapterError) as caught:
         select_adapter(selector)
     assert str(caught.value) == (
-        f"No GPU adapter matches {selector!r}: expected an index or part of a name of: {KNOWN}."
+        f"No GPU adapter matches {selector!r}: expected an index or part of a name in: {KNOWN}."
     )
 
 
@@ -60,7 +60,7 @@ def test_no_adapter_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         GpuEngine.on("0")
     assert str(caught.value) == room.NO_ADAPTER
     assert "mesa-vulkan-drivers" in room.NO_ADAPTER
-    assert room.NO_ADAPTER.endswith("or use `engine` cpu.")
+    assert room.NO_ADAPTER.endswith("or set `engine` to cpu.")
 
 
 def test_adapters_describe_themselves() -> None:
@@ -86,8 +86,8 @@ def test_an_adapter_that_refuses_is_told(adapter: Adapter) -> None:
     with pytest.raises(NoAdapterError) as caught:
         open_device(replace(adapter, name="Big Card 9000", handle=Refusing()))
     assert str(caught.value) == (
-        "The adapter Big Card 9000 refused to open a device: Request device failed (1): out of luck. Try another "
-        "adapter (difflogic doctor --list lists them), or `engine` cpu."
+        "Could not open a device on the adapter Big Card 9000: Request device failed (1): out of luck. Select another "
+        "adapter (`difflogic doctor --list` lists them), or set `engine` to cpu."
     )
 
 

@@ -55,5 +55,5 @@ def test_states_that_do_not_fit_are_refused(device: GpuDevice) -> None:
     circuit = random_circuit(np.random.default_rng(0))
     with engine.open_function(circuit, (1, 4, 4), 4) as function:
         function.forward(np.zeros((1, 4, 4, 2)))
-    with pytest.raises(LimitError, match=r"The states of 4 steps do not fit on .* ask for the last state alone"):
+    with pytest.raises(LimitError, match=r"The states of 4 steps do not fit into the memory of .* the last state"):
         engine.open_function(circuit, (1, 4, 4), 4, every_state=True)

@@ -48,5 +48,5 @@ def test_metrics_come_once_in_order_through_the_ring(device: GpuDevice) -> None:
 
 def test_a_pool_is_part_of_the_state(device: GpuDevice) -> None:
     job = task_job("a pool")
-    with pytest.raises(DataError, match="needs a sample pool, but the state has none"):
+    with pytest.raises(DataError, match="Expected a state with a sample pool"):
         on_device(device, [job], [replace(TrainState.initial(job), pool=None)])

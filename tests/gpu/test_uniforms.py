@@ -55,14 +55,14 @@ def test_the_order_of_the_fields_changes_nothing(device: GpuDevice, text: str) -
     ("change", "said"),
     [
         ({"frist": 1}, "frist"),
-        ({"first": None}, "first of Small takes uint32"),
-        ({"first": 1.0}, "first of Small takes uint32"),
-        ({"first": -1}, "first of Small takes uint32"),
-        ({"first": 2**32}, "first of Small takes uint32"),
-        ({"first": [1, 1]}, "first of Small takes uint32"),
-        ({"rate": True}, "rate of Small takes float32"),
-        ({"key": 2}, "key of Small takes"),
-        ({"table": np.zeros((3, 4))}, "table of Small takes"),
+        ({"first": None}, "uint32 for the field first of Small, got"),
+        ({"first": 1.0}, "uint32 for the field first of Small, got"),
+        ({"first": -1}, "uint32 for the field first of Small, got"),
+        ({"first": 2**32}, "uint32 for the field first of Small, got"),
+        ({"first": [1, 1]}, "uint32 for the field first of Small, got"),
+        ({"rate": True}, "float32 for the field rate of Small, got"),
+        ({"key": 2}, "for the field key of Small, got"),
+        ({"table": np.zeros((3, 4))}, "for the field table of Small, got"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None:
@@ -83,12 +83,12 @@ def test_a_misspelt_field_of_the_shader_is_refused() -> None:
 
 @pytest.mark.parametrize("field", ["x: array<u32, 4>, y: i32", "x: vec3<f32>", "x: mat2x2<f32>"])
 def test_a_type_that_cannot_be_packed_is_refused(field: str) -> None:
-    with pytest.raises(KernelError, match="cannot be packed"):
+    with pytest.raises(KernelError, match="of an unsupported type"):
         UniformStruct.parse(f"struct Strange {{ {field} }}", "Strange")
 
 
 def test_a_struct_that_is_not_there_is_refused() -> None:
-    with pytest.raises(KernelError, match="no struct Shap"):
+    with pytest.raises(KernelError, match="Expected a struct Shap"):
         UniformStruct.parse(TEXT, "Shap")
 
 

@@ -85,7 +85,7 @@ def test_groups_are_of_the_pipelines_that_they_run_with() -> None:
 
 def test_it_computes_nothing_and_says_so() -> None:
     job = small_job()
-    with pytest.raises(DeviceError, match="A recording cannot compute"):
+    with pytest.raises(DeviceError, match="got a recording, which cannot compute"):
         on_device(RecordingDevice(software=True), [job], [start(job)])
 
 
