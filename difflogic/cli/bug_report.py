@@ -23,7 +23,7 @@ _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\
 
 
 def lines() -> Iterator[str]:
-    """Yield the report's lines about versions, system, processor, memory, environment variables and caches."""
+    """Yield the report's lines: versions, system, processor, memory, environment variables, caches and CPU engine."""
     from difflogic.runs.manifest import git_commit
     from difflogic.system.memory import free_memory, physical_memory
     from difflogic.system.processor import cores, processor_name
@@ -35,7 +35,7 @@ def lines() -> Iterator[str]:
     yield f"System       {', '.join(part for part in _system() if part)}"
     yield f"Processor    {processor_name()}, {cores()} of {os.cpu_count()} cores"
     yield f"Memory       {memory[0]}, free {memory[1]}"
-    yield f"Environment  {', '.join(_environment()) or 'no variable of difflogic or Numba is set'}"
+    yield f"Environment  {', '.join(_environment()) or 'no variables of difflogic or Numba are set'}"
     yield from _caches()
     yield f"CPU engine   {_cpu_engine()}"
 
@@ -65,7 +65,7 @@ def _version(name: str) -> str:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return "absent"
+        return "not installed"
 
 
 def _system() -> Iterator[str]:
@@ -84,7 +84,7 @@ def _environment() -> Iterator[str]:
 
 
 def _caches() -> Iterator[str]:
-    results = f"in {VARIABLE}" if os.environ.get(VARIABLE) else "in the usual place"
+    results = f"in {VARIABLE}" if os.environ.get(VARIABLE) else "in the default folder"
     code = "in NUMBA_CACHE_DIR" if os.environ.get("NUMBA_CACHE_DIR") else results
     for content, place, find in (("results", results, user_cache), ("code", code, _compiled)):
         try:
@@ -112,7 +112,7 @@ def _state(folder: Path) -> str:
     if not folder.is_dir():
         return "does not exist yet"
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    access = "" if os.access(folder, os.W_OK) else ", and cannot be written"
+    access = "" if os.access(folder, os.W_OK) else ", not writable"
     return f"{len(sizes)} files of {_megabytes(sum(sizes))}{access}"
 
 

@@ -15,11 +15,11 @@ GROUPS = {
     "Train": {
         "train": ("train:command", "Train a preset, a file, or your own image or rule."),
         "presets": ("presets:command", "List the presets."),
-        "init": ("init:command", "Write a preset as a file to change."),
+        "init": ("init:command", "Write a preset as a configuration file to edit."),
         "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
         "train-policy": ("train:policy", "Train an agent whose policy is a circuit of gates."),
         "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
-        "harden": ("train:harden", "Train a run on until all of its gates have converged."),
+        "harden": ("train:harden", "Continue training a run until all of its gates have converged."),
     },
     "Look at runs": {
         "runs": ("runs:command", "List run folders."),
@@ -29,20 +29,20 @@ GROUPS = {
         "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     },
     "Work on a circuit": {
-        "build": ("build:command", "Make a circuit without training, from a rule, a recording or an image."),
-        "simplify": ("simplify:command", "Make a circuit smaller, and prove that it computes the same."),
-        "prove": ("prove:command", "Prove what a circuit does, or that two circuits compute the same."),
+        "build": ("build:command", "Build a circuit without training, from a rule, a recording or an image."),
+        "simplify": ("simplify:command", "Simplify a circuit, and prove that the result is equivalent."),
+        "prove": ("prove:command", "Prove what a circuit does, or that two circuits are equivalent."),
         "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
         "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
-        "report": ("report:command", "Print the FPGA resources that a circuit needs, and its speed."),
+        "report": ("report:command", "Print the FPGA resources and the clock speed of a circuit."),
         "zoo": ("zoo:command", "List the circuits that come with difflogic, or show one."),
         "export-page": ("export:page", "Write a web page that trains presets on the visitor's graphics card."),
     },
     "Run and use a server": {
-        "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),
-        "gc": ("serve:gc", "Delete old jobs of a store."),
-        "backup": ("serve:backup", "Copy a store that is in use."),
-        "submit": ("jobs:submit", "Submit a training to a server."),
+        "serve": ("serve:serve", "Serve a queue of training jobs, and a web page to watch them."),
+        "gc": ("serve:gc", "Delete old jobs from a store."),
+        "backup": ("serve:backup", "Back up a store, even while it is in use."),
+        "submit": ("jobs:submit", "Submit a training job to a server."),
         "jobs": ("jobs:list_jobs", "List the jobs on a server."),
         "watch": ("jobs:watch", "Follow a job on a server."),
         "logs": ("jobs:logs", "Print the log of a job on a server."),
@@ -55,7 +55,7 @@ GROUPS = {
         "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
     },
 }
-"""Mapping from purposes to commands; each has its `module:function` in `cli.commands` and a line of help."""
+"""Mapping from help sections to commands; each has a `module:function` in `cli.commands` and a line of help."""
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor"}
 """Commands that stop when the reader of their output closes the pipe; other commands complete their work."""
@@ -71,18 +71,18 @@ INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """Group that imports the module of a subcommand only to run it, so that help and version are quick."""
+    """Click group that imports a subcommand's module only to run it, so that `--help` and `--version` are fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name.startswith("-"):
-            return None  # click reports that there is no such option
+            return None  # click then reports an unknown option
         if cmd_name not in COMMANDS:
             from difflogic.config.fields import hint  # not for `difflogic --help`
 
-            raise click.UsageError(f"There is no command {cmd_name!r}{hint(cmd_name, COMMANDS)}.", ctx)
+            raise click.UsageError(f"Unknown command {cmd_name!r}{hint(cmd_name, COMMANDS)}.", ctx)
         module, function = COMMANDS[cmd_name][0].split(":")
         command: click.Command = getattr(importlib.import_module(f"difflogic.cli.commands.{module}"), function)
         return command
@@ -105,7 +105,7 @@ def group(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + a signal's number."""
+    """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + N (stopped by signal N)."""
     streams.prepare()
     try:
         # In standalone mode, click would end the process itself.

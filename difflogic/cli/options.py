@@ -48,7 +48,7 @@ class TrainingCommand(click.Command):
     """Command whose help groups the options by SECTIONS."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by section title; the last section also contains the options that SECTIONS lacks."""
+        """Return a mapping from section titles to options; the last section includes options missing in SECTIONS."""
         rest = {option.name: option for option in self.get_params(ctx) if isinstance(option, click.Option)}
         groups = {title: [rest.pop(name) for name in names if name in rest] for title, names in SECTIONS.items()}
         groups[[*SECTIONS][-1]] += rest.values()
@@ -85,7 +85,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
 
 
 FORCE = "difflogic.force"
-"""Key of the value of `--force` in `meta` of the click context."""
+"""Key of the `--force` value in the click context's `meta`."""
 quick_option = click.option(
     "--quick", is_flag=True, help="Use fewer initial states, and shorten the two long tests to a tenth."
 )
@@ -106,7 +106,7 @@ def forced() -> bool:
 
 
 def output(ctx: click.Context, param: click.Parameter, value: Path | None) -> Output | None:
-    """Return an output file, or reject it before the command begins (a callback of click parameters)."""
+    """Return the output file at `value`. As a click callback, it raises UsageError before the command begins."""
     return None if value is None else Output(value, ctx.meta[FORCE])
 
 
@@ -117,7 +117,7 @@ def output_option(*names: str, required: bool = False, help: str) -> Callable[[F
 
 
 circuit_options = together(
-    click.option("--periodic/--zero", default=None, help="The boundary of the grid [the file's, else zero]."),
+    click.option("--periodic/--zero", default=None, help="The boundary of the grid [the file's, otherwise zero]."),
     click.option("--visible", type=int, metavar="V", help="The number of channels that form the image [the file's]."),
 )
 """Options `--periodic/--zero` and `--visible`; None means the value in the circuit's file."""
@@ -134,21 +134,21 @@ placement_option = click.option(
 """Option `--placement`, which `checked_placement` reads."""
 
 agent_options = together(
-    click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, else ppo]."),
+    click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, or ppo]."),
     click.option("--policy", type=click.Choice(ACTORS), help="Gates, an automaton, or a network [the preset's]."),
     click.option("--steps", type=int, help="Environment steps, or rows of a table, including those before --resume."),
 )
-"""Options that apply to agents only, which `cli.request.agents` reads."""
+"""Options for agents (`--steps` also for classifiers), which `cli.request.agents` reads."""
 
 table_options = together(
-    click.option("--label", metavar="COLUMN", help="Train a classifier of this column of --data, .csv, .npz or IDX."),
-    click.option("--test", type=PATH, metavar="FILE", help="A classifier's test set; all rows of --data are learned."),
+    click.option("--label", metavar="COLUMN", help="Train a classifier for this column of --data, a table."),
+    click.option("--test", type=PATH, metavar="FILE", help="A classifier's test set [a fifth of --data]."),
 )
 """Options that apply to classifiers only."""
 
 
 def megabytes(text: str) -> int:
-    """Parse a positive number of MB and return bytes (a click type)."""
+    """Parse a positive number of MB and return the number of bytes (a click type)."""
     try:
         value = float(text)
     except ValueError:
@@ -180,7 +180,7 @@ def options_of(
     without: Collection[str] = (),
     where: Callable[[Option], bool] = lambda _: True,
 ) -> Callable[[Function], Function]:
-    """Return click options for the fields of `request` in `groups`, except those in `without` or refused by `where`.
+    """Return click options for fields of `request` in `groups`, except those in `without` or not selected by `where`.
 
     Defaults are None for values, False for flags and empty for lists.
     """
@@ -210,7 +210,7 @@ def _option(declared: Option) -> Callable[[Any], Any]:
 
 
 # These values are decorators, from which click makes a new option for each command.
-gpu_option = click.option("--gpu", is_flag=True, help="The same as --engine gpu.")
+gpu_option = click.option("--gpu", is_flag=True, help="Same as --engine gpu.")
 """Option `--gpu`, which `engine_selector` reads with `--engine`."""
 
 engine_options = together(
@@ -237,7 +237,7 @@ recording_options = together(
         "--film-rule",
         "film_rule",
         metavar="B3/S23|wireworld|brians-brain",
-        help="The rule that animates a pattern, on a torus of --size or four times its own size [the file's rule].",
+        help="The rule that animates a pattern, on a torus of --size or four times its size [the file's rule].",
     ),
     click.option(
         "--frames",
@@ -245,7 +245,7 @@ recording_options = together(
         "film_frames",
         type=click.IntRange(min=2),
         metavar="N",
-        help="Use only the first N frames [all; of a pattern 50].",
+        help="Use only the first N frames [all; 50 for a pattern].",
     ),
 )
 """Options of recordings. The names with `film` are aliases from earlier versions."""
@@ -295,9 +295,9 @@ train_options = together(
     field_options,
     options_of("run", without=("engine",)),
     options_of("until"),
-    click.option("--devices", metavar="LIST", help="Share a --population by speed, for example among gpu:0,gpu:1,cpu."),
+    click.option("--devices", metavar="LIST", help="Split a --population by speed over gpu:0,gpu:1,cpu, say."),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
-    click.option("--max-memory", type=megabytes, metavar="MB", help="The most device memory of the training (GPU)."),
+    click.option("--max-memory", type=megabytes, metavar="MB", help="Maximum device memory for the training (GPU)."),
     run_options,
 )
 """Options of commands that train on this machine, which `cli.training.run` reads."""
@@ -306,7 +306,7 @@ train_options = together(
 def checked_placement(placement: Placing | None, selector: str | None, resume: bool) -> Placing:
     """Return the value of `--placement`, by default `auto`. Raises UsageError if other options choose the engine."""
     if placement is not None and selector not in (None, "auto"):
-        raise UsageError(f"--placement is for --engine auto, but --engine {selector} was given: give one of them.")
+        raise UsageError(f"--placement requires --engine auto, got --engine {selector}: give only one of them.")
     if placement is not None and resume:
         raise UsageError("--placement cannot be used with --resume: drop it, or choose another engine with --engine.")
     return placement or "auto"
@@ -315,12 +315,12 @@ def checked_placement(placement: Placing | None, selector: str | None, resume: b
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
     """Return the selector that `--engine` or `--gpu` sets, or None. Raises UsageError if these options conflict."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
-        raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
+        raise UsageError(f"--gpu means --engine gpu, got --engine {engine} too: give only one of them.")
     return engine or ("gpu" if gpu else None)
 
 
 def take_engine(options: dict[str, Any]) -> Engine | None:
-    """Remove `engine_options` from a command's options, and return the selected engine, or None for no selection."""
+    """Remove `engine_options` from a command's options, and return the selected engine, or None if none is selected."""
     from difflogic.devices import open as placement
 
     selector = engine_selector(options.pop("engine"), options.pop("gpu"))
@@ -349,7 +349,7 @@ def service(command: str) -> Iterator[None]:
 
 
 def client(command: str) -> Client:
-    """Return a client of DIFFLOGIC_SERVER or of the user's local server. Raises UsageError or MissingPackagesError."""
+    """Return a client for DIFFLOGIC_SERVER or the user's local server. Raises UsageError or MissingPackagesError."""
     with service(command):
         from difflogic.serve.client import Client
 

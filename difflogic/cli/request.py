@@ -57,7 +57,7 @@ def in_options(sentence: str) -> str:
 def requested(
     kind: type[AnyRequest], given: Mapping[str, Any], config: Config | None = None, **others: Any
 ) -> AnyRequest:
-    """Return the request for a command's options; `config` replaces PRESET and `--config`, `others` replace options."""
+    """Return a `kind` for the options `given`; `config` replaces PRESET and `--config`, `others` replace options."""
     fields, samples = request_fields(given, kind), given.get("from_recording") or given.get("data")
     if samples is not None:
         fields["data"] = _samples(given, samples)
@@ -76,7 +76,7 @@ def requested(
 
 
 def request_fields(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
-    """Return the options on the command line that the request class `part` declares."""
+    """Return the options in `given` that are fields of the request class `part` and differ from their defaults."""
     declared = {option.name: option for option in options(part)}
     return {name: int(value) if declared[name].kind is int else value for name, value in given.items()
             if name in declared and value not in (None, ()) and value is not declared[name].default}  # fmt: skip
@@ -90,10 +90,10 @@ def _samples(given: Mapping[str, Any], file: Path) -> Dataset:
     if given.get("from_recording") is None:
         if rule is not None or frames is not None:
             name = written("film_frames" if rule is None else "film_rule")
-            raise UsageError(f"{name} is about a recording: give --from-recording FILE with it.")
+            raise UsageError(f"{name} requires --from-recording FILE.")
         return dataset.load(file)
     if given.get("data") is not None:
-        raise UsageError("There can be only one task: give --data or --from-recording, not both.")
+        raise UsageError("--data and --from-recording cannot be used together: give one of them.")
     return recorded.samples(file, rule, frames, size and (size[1], size[0]))
 
 
@@ -104,10 +104,10 @@ def axes(over: Sequence[str]) -> dict[str, str]:
         path, equals, text = axis.partition("=")
         if not equals or not path.strip():
             raise UsageError(
-                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {axis[:99]!r}."
+                f"--over requires FIELD=VALUES, such as optimizer.lr=0.02:0.2:log or seed=0..31, got {axis[:99]!r}."
             )
         if path.strip() in values:
-            raise UsageError("--over has a field twice: give all its values at once.")
+            raise UsageError(f"--over has the field {path.strip()} twice: give all of its values in one --over.")
         values[path.strip()] = text
     return values
 
@@ -131,19 +131,19 @@ def agents(
         TrainRequest(**request_fields(given)).check_kind(of_agents=True)
     other, kind, names = ("agents", "automata", OF_AGENTS) if base is None else ("automata", "agents", OF_AUTOMATA)
     if wrong := [written(name) for name in names if given.get(name) is not None]:
-        raise UsageError(f"{wrong[0]} is for {other}, and this trains {kind}: drop it.")
+        raise UsageError(f"{wrong[0]} is for {other}, but this trains {kind}: drop it.")
     own = {name: given[name] for name in ("seed", *OF_AGENTS) if given.get(name) is not None}
     return None if base is None else base.with_(**parse(given["assignments"]) | own)
 
 
 def changes(configured: Configured[Any]) -> str:
-    """Describe the fields that the new target or initial state changed, and how images were converted."""
+    """Return text about the fields that a new target or initial state changed, and how images were converted."""
     differences, notices = list(_differences(configured)), map(in_options, configured.notices)
     return "\n".join([*([f"Settings changed to fit: {', '.join(differences)}"] if differences else []), *notices])
 
 
 def limit(configured: Configured[TrainRequest]) -> str:
-    """Describe the limit of epochs if training stops at the first solution; return "" otherwise."""
+    """Return a sentence about the limit of epochs if training stops at the first solution, otherwise ""."""
     from difflogic.train.run_request import resolved
 
     request, _ = resolved(configured.request, configured.config)
@@ -151,8 +151,8 @@ def limit(configured: Configured[TrainRequest]) -> str:
         return ""
     batch = ({"batch": configured.base.train.batch} | configured.request.set.get("train", {}))["batch"]
     return (
-        f"{configured.config.train.epochs} epochs are the limit: training stops at the first solution. --recipe paper "
-        f"trains all of them, with batch {batch}."
+        f"Training stops at the first solution, or after {configured.config.train.epochs} epochs. --recipe paper "
+        f"trains all of these epochs, with batch {batch}."
     )
 
 
@@ -182,7 +182,7 @@ def _changed_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the assignments of `--set` as nested fields; a field's last value counts. Raises UsageError."""
+    """Parse the assignments of `--set` into nested fields; a field's last value is used. Raises UsageError."""
     from difflogic.config.document import toml_value
     from difflogic.config.fields import merged, nested, shown
 
@@ -191,6 +191,6 @@ def parse(assignments: Sequence[str]) -> dict[str, Any]:
         path, equals, text = assignment.partition("=")
         names = path.strip().split(".")
         if not equals or not all(names) or len(names) > DEPTH:
-            raise UsageError(f"--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got {shown(assignment)}.")
+            raise UsageError(f"--set requires SECTION.FIELD=VALUE, such as optimizer.lr=0.06, got {shown(assignment)}.")
         data = merged(data, nested(path.strip(), toml_value(text, "--set")))
     return data

@@ -1,4 +1,4 @@
-"""Training on this machine, for all commands that train: build the request, open the engine, report the end."""
+"""Training on this machine, shared by all commands that train: build the request, open the engine, report the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WITH_RESUME = (
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     """Train with a command's options (`train_options`), or continue the run of `--resume`; return the exit code.
 
-    If `takes_environments`, PRESET may be any environment. Raises the errors of `start`.
+    If `takes_environments`, PRESET may be any registered environment. Raises the errors of `start`.
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     checked_placement(options.get("placement"), selector, resume is not None)
@@ -110,7 +110,7 @@ def policy(
     name, base, table = options.get("preset"), None, _table(options)
     if table is not None:
         if options.get("algorithm"):
-            raise UsageError("--algorithm is for agents, and this trains a classifier: drop it.")
+            raise UsageError("--algorithm is for agents, but this trains a classifier: drop it.")
         file, options = options["config_file"], {**options, "data": None, "label": None, "test": None}
         base = None if file is None else PolicyConfig.load(file)
         base = of_table(table, base, options["population"] or 1, options["steps"])
@@ -126,15 +126,15 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
     if label is None and test is None and (file is None or not table.is_table(file)):
         return None
     if file is None or options["preset"] is not None:
-        reason = "--label is a column" if test is None else "--test is more rows"
-        raise UsageError(f"{reason} of a table: give --data FILE with it, and no PRESET.")
+        name = "--label" if test is None else "--test"
+        raise UsageError(f"{name} requires a table: give --data FILE, and no PRESET.")
     label = label or table.label_of(file, ())
     rows = table.load_table(file, label)
     return rows if test is None else rows.with_test(table.load_table(test, label))
 
 
 def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:
-    """Return the selected engine, or that which `--placement` chooses; a resumed run by default keeps its engine.
+    """Return the selected engine, or the one that `--placement` chooses; by default, a resumed run keeps its engine.
 
     Raises UsageError if options contradict each other.
     """
@@ -146,9 +146,9 @@ def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path |
     selector, only_hardware, devices = request.engine, options["require_hardware"], options.get("devices")
     placing = checked_placement(options.get("placement"), selector, resume is not None)
     if devices is not None and (selector is not None or options["placement"] is not None):
-        raise UsageError("--devices chooses the devices: drop --engine, --gpu and --placement.")
+        raise UsageError("--devices cannot be used with --engine, --gpu or --placement: drop them.")
     if devices is not None and resume is None and request.population < 2:
-        raise UsageError("--devices distributes a population: give --population of 2 or more, or one --engine.")
+        raise UsageError("--devices requires a population: give --population of 2 or more, or --engine.")
     earlier = None if resume is None else last_engine(resume)
     if devices is not None:
         return opening.share([device.strip() for device in devices.split(",")], earlier, only_hardware)

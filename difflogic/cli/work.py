@@ -1,4 +1,4 @@
-"""Arguments by which commands that examine a training select it: PRESET or RUN, and related options."""
+"""Arguments that select the training for a command to examine: PRESET or RUN, and related options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ work_options = together(
 
 
 class Examined(NamedTuple):
-    """Configuration to examine; if it is a run's, with the model and the samples of the run."""
+    """Configuration to examine and, if it comes from a run, the run's model and samples."""
 
     config: Config
     model: ModelState | None = None

@@ -302,7 +302,7 @@ class TrainRequest(Request):
         """Raise UsageError if `of_agents` is true and the request sets an option that is only for automata."""
         for option in options(type(self)) if of_agents else []:
             if not option.of_agents and option.is_in(self):
-                raise UsageError(f"`{option.name}` is for automata, and this trains agents: drop it.")
+                raise UsageError(f"`{option.name}` is for automata, but this trains agents: drop it.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -163,9 +163,9 @@ def test_gradients_of_a_wrong_engine_fail(call: Call, said: Said, monkeypatch: p
         (["--engine", "abacus"], "Unknown engine 'abacus'"),
         ([*QUICKLY, "--out", "none/a.json"], "Error: There is no folder "),
         (["--gradients", "--engine", "abacus"], "Unknown engine 'abacus'"),
-        (["--gradients", "--list"], "three things to do: give one of them"),
-        (["--gradients", "--out", "a.json"], "--gradients measures no time: drop --out."),
-        (["lizard", "--case", "train"], "--case names a case of --list: give it, or PRESET"),
+        (["--gradients", "--list"], "cannot be used together: give one of them"),
+        (["--gradients", "--out", "a.json"], "--gradients does not measure times: drop --out."),
+        (["lizard", "--case", "train"], "--case cannot be used with PRESET"),
         (["lizard", "--config", "a.toml"], "a.toml"),
     ],
 )

@@ -64,7 +64,7 @@ def test_commands_read_a_built_folder(what: str, difflogic: Call, inputs: Path) 
         done = difflogic(*command.split(), "built")
         assert done.code == 0, done.errors
         assert command == "show" or "built: the circuit, built without training." in done.errors
-    assert "It was built without training." in difflogic("show", "built").out
+    assert "Built without training." in difflogic("show", "built").out
     assert difflogic("prove", "built", "built/circuit.json").code == 0
     if what != "film.npy":  # what samples become is proved of complete rollouts
         assert difflogic("prove", "built").code == difflogic("prove", "built/circuit.json").code == 0

@@ -216,7 +216,7 @@ def test_memory_of_a_run_is_planned(run: Path, said: Said) -> None:
         (["--max-memory", "none"], 2, "'none' is not a positive number of MB."),
         (["--adapter", "no such thing"], 1, "No GPU adapter matches 'no such thing'"),
         (["--report", "--json"], 2, "give one of them"),
-        (["lizard", "--report"], 2, "--list and --report are about the machine: drop PRESET"),
+        (["lizard", "--report"], 2, "--list and --report cannot be used with PRESET"),
     ],
 )
 def test_bad_input_is_refused(arguments: list[str], code: int, text: str, said: Said) -> None:

@@ -81,8 +81,8 @@ def test_two_runs_are_compared(run: Path, said: Said) -> None:
     assert Path("both.png").read_bytes().startswith(b"\x89PNG")
     found = json.loads(said("evaluate", run, "there", "--quick", "--json").out)["runs"]
     assert found["here"]["measures"] == found["there"]["measures"]
-    assert "--curves is for several runs" in said("evaluate", run, "--curves", "one.png", code=2).err
-    assert "--html is the report of one run" in said("evaluate", run, "there", "--html", "x.html", code=2).err
+    assert "--curves requires several runs" in said("evaluate", run, "--curves", "one.png", code=2).err
+    assert "--html requires a single run" in said("evaluate", run, "there", "--html", "x.html", code=2).err
 
 
 class Links(HTMLParser):

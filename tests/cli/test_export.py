@@ -99,7 +99,7 @@ def test_existing_exports_are_not_overwritten(circuit: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [([], "Give --format: c, "), (["--format", "pdf"], "'pdf' is not a format: expected c, ")],
+    [([], "Missing option --format: choose c, "), (["--format", "pdf"], "'pdf' is not a format: expected c, ")],
 )
 def test_wrong_usage_is_refused(
     circuit: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]

@@ -89,8 +89,8 @@ def test_training_help_has_examples_then_sections() -> None:
 
 def test_unknown_commands_and_options_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, text in (
-        (["fly"], "Error: There is no command 'fly'. See 'difflogic --help'.\n"),
-        (["trian"], "Error: There is no command 'trian' (did you mean train?). See 'difflogic --help'.\n"),
+        (["fly"], "Error: Unknown command 'fly'. See 'difflogic --help'.\n"),
+        (["trian"], "Error: Unknown command 'trian' (did you mean train?). See 'difflogic --help'.\n"),
         (["--fly"], "Error: No such option '--fly'. See 'difflogic --help'.\n"),
         (
             ["train-checkerboard", "--qqq"],
@@ -226,4 +226,4 @@ def test_letters_outside_the_encoding_are_escaped(tmp_path: Path, monkeypatch: p
     folder.mkdir()
     done = processes.run("difflogic.cli.main", "runs", folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("\\U0001f98e: there are no runs in it.\n")
+    assert done.stdout.endswith("\\U0001f98e: no runs found.\n")

@@ -125,4 +125,4 @@ def test_faulty_task_does_not_hide_the_others(difflogic: Call, site: Path) -> No
     result = difflogic("presets")
     assert result.code == 0
     assert "lizard" in result.out
-    assert f"Left out: The task {NAME} could not be loaded" in result.errors
+    assert f"Skipped: The task {NAME} could not be loaded" in result.errors

@@ -76,8 +76,8 @@ def test_placement_cpu_and_sticky_skip_the_benchmark(
 @pytest.mark.parametrize(
     ("arguments", "engine", "text"),
     [
-        (["--placement", "gpu"], "cpu", "--placement is for --engine auto, but --engine cpu was given: give one"),
-        (["--placement", "auto", "--gpu"], AUTO, "--placement is for --engine auto, but --engine gpu was given"),
+        (["--placement", "gpu"], "cpu", "--placement requires --engine auto, got --engine cpu: give only one"),
+        (["--placement", "auto", "--gpu"], AUTO, "--placement requires --engine auto, got --engine gpu"),
         (["--placement", "sticky", "--resume", "here"], AUTO, "--placement cannot be used with --resume: drop it"),
         (["--placement", "cpu", "--require-hardware"], AUTO, "--placement cpu means the CPU engine, but"),
         (["--placement", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),

@@ -66,12 +66,12 @@ def test_report_prints_resources_and_speed(tools: Path, tmp_path: Path, said: Sa
     assert found.err.splitlines()[-2:] == ["... yosys maps 3x2 cells", "... nextpnr-ice40 places and routes them"]
     assert [" ".join(line.split()) for line in found.out.splitlines()] == [
         "3x2 cells ice40 hx1k",
-        "lookup tables 60 of 1280, 10.0 a cell",
-        "three-input tables a cell 13",
+        "lookup tables 60 of 1280, 10.0 per cell",
+        "three-input tables per cell 13",
         "flip-flops 25 of 1280",
         "cells that would fit 128",
         "Fmax 100.0 MHz",
-        "cell updates a second 6e+08 of these 6 cells",
+        "cell updates per second 6e+08 of these 6 cells",
     ]
     found = json.loads(said(*ask, "--json").out)
     assert (found["luts"], found["fmax_mhz"], found["cell_updates_per_second"]) == (60, 100, 6e8)

@@ -171,7 +171,7 @@ def test_empty_folder_is_reported(tmp_path: Path, said: Said, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     assert "runs does not exist: expected a folder with runs in it." in said("runs", code=2).err
     Path("runs").mkdir()
-    assert said("runs").out == "runs: there are no runs in it.\n"
+    assert said("runs").out == "runs: no runs found.\n"
     Path("file").write_text("")
     assert "file is a file: expected a folder with runs in it." in said("runs", "file", code=2).err
 

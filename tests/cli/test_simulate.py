@@ -55,7 +55,7 @@ def test_engines_write_the_same_state(simulate: Simulate, tmp_path: Path, engine
     np.testing.assert_array_equal(a, b)
     assert "70x9 cells, 0 outside the grid, 0.7 of the cells in each step; start: random" in done.out
     assert re.search(r"^7 steps in \S+ s: \S+ cell updates/s$", done.out, re.MULTILINE)
-    assert f"Cells that are 1, by channel: {a.sum()}\nWrote b.npy\n" in done.out
+    assert f"Cells that are 1, per channel: {a.sum()}\nWrote b.npy\n" in done.out
 
 
 def test_simulation_continues_from_its_last_state(simulate: Simulate, tmp_path: Path) -> None:
@@ -150,11 +150,11 @@ def test_live_draws_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch
 @pytest.mark.parametrize(
     ("rle", "until", "steps", "said"),
     [
-        ("2o$2o!", "still", 1, "Step 1 is step 0 again: the state is still"),
-        ("2bo$3o!", "still", 4, "Step 4 is step 3 again: the state is still"),
-        ("3o!", "period:2", 2, "Step 2 is step 0 again: the state repeats every 2 steps"),
+        ("2o$2o!", "still", 1, "Step 1 equals step 0: the state is still"),
+        ("2bo$3o!", "still", 4, "Step 4 equals step 3: the state is still"),
+        ("3o!", "period:2", 2, "Step 2 equals step 0: the state repeats every 2 steps"),
         ("3o!", "still", 30, None),
-        ("bob$2bo$3o!", "period:48", 48, "Step 48 is step 0 again: the state repeats every 48 steps"),
+        ("bob$2bo$3o!", "period:48", 48, "Step 48 equals step 0: the state repeats every 48 steps"),
         ("bob$2bo$3o!", "period:47", 60, None),
     ],
 )
@@ -205,9 +205,9 @@ def test_blocks_without_colours_or_half_blocks(encoding: str, system: Any, shown
         (["--start", "noise"], "'noise' is not a start"),
         (["--engine", "c"], "Unknown engine 'c': expected auto, numba, gpu or reference."),
         (["-o", "a.jpg"], "a.jpg must end in .rle, .png, .gif or .npy"),
-        (["--every", "5"], "--every needs frames to record: give -o FILE.gif, -o FILE.npy or --live with it."),
-        (["--live", "--json"], "--live draws on the screen, and --json writes lines: give one of them."),
-        (["--live"], "--live needs a terminal: leave it out, and give -o FILE.gif."),
+        (["--every", "5"], "--every requires frames to record: add -o FILE.gif, -o FILE.npy or --live."),
+        (["--live", "--json"], "--live and --json cannot be used together: give one of them."),
+        (["--live"], "--live requires a terminal: give -o FILE.gif instead."),
         (["--visible", "2"], "visible must be 1 to 1, the circuit's channels, got 2."),
         (["--until", "period"], "--until must be still, period:N (of at most N steps) or steps, got 'period'."),
         (["--until", "still", "--fire-rate", "0.5"], "--until still needs all cells updated in each step"),

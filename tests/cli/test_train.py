@@ -73,7 +73,7 @@ def test_values_of_set_are_toml_or_text(text: str, value: object) -> None:
 
 @pytest.mark.parametrize("text", ["", "train", "=3", "train.=3", ".lr=3"])
 def test_malformed_set_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--set takes SECTION\.FIELD=VALUE, say optimizer\.lr=0\.06, got "):
+    with pytest.raises(UsageError, match=r"^--set requires SECTION\.FIELD=VALUE, such as optimizer\.lr=0\.06, got "):
         request.parse([text])
 
 
@@ -178,7 +178,8 @@ def test_recipe_reports_its_restarts(
     )
     assert Path("run/restarts.json").exists() == (attempts is not None)
     limit = (
-        "4 epochs are the limit: training stops at the first solution. --recipe paper trains all of them, with batch 3."
+        "Training stops at the first solution, or after 4 epochs. "
+        "--recipe paper trains all of these epochs, with batch 3."
     )
     assert (limit in out) == (attempts is not None)
     if attempts is not None:
@@ -198,7 +199,7 @@ BAD_INPUT = [
      "cat.png is 6 cells wide and 5 high, but the grid is 4 wide and 20 high: scale it down with --size 4x20, or give "
      "a larger grid."),
     (["train", "tiny", "--set", "optimizer.lr"],
-     "--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got 'optimizer.lr'."),
+     "--set requires SECTION.FIELD=VALUE, such as optimizer.lr=0.06, got 'optimizer.lr'."),
     (["train", "tiny", "--set", "optimizer.lr=fast"], "optimizer.lr must be a number between 0 and 1e+30, got 'fast'."),
     (["train", "tiny", "--set", "train.epochs=2\n[x]"], "--set takes one value, but another field or "
         "table follows, x: give each its own."),
@@ -207,7 +208,7 @@ BAD_INPUT = [
     (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
      "--set has tables or lists that are nested too deeply."),
     (["train", "tiny", "--set", "optimizer.lr.a.a=1"],
-     "--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got 'optimizer.lr.a.a=1'."),
+     "--set requires SECTION.FIELD=VALUE, such as optimizer.lr=0.06, got 'optimizer.lr.a.a=1'."),
     (["train", "--config", "deep.toml"], "The configuration has tables or lists that are nested too deeply."),
     (["train", "tiny", "--set", "train.fire_rate=1.5"], "fire_rate must be a number in (0, 1], got 1.5."),
     (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected "

@@ -145,7 +145,7 @@ BAD_INPUT = [
     (["--population", "-4"], 2, "--population must be a whole number between 1 and 2147483648, got -4."),
     (["--stop-when-solved", "3", "--population", "2"], 2, "stop_when_solved counts solved models: expected at most 2, "
                                                           "the population, got 3."),
-    (["--gpu"], 2, "--gpu means --engine gpu, but --engine reference was given too: give one of them."),
+    (["--gpu"], 2, "--gpu means --engine gpu, got --engine reference too: give only one of them."),
     (["--engine", "cuda"], 2, "--engine must be auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME, got 'cuda'."),
     (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
                                 "or ask for gpu or auto."),

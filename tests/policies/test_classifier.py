@@ -257,7 +257,7 @@ def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
     for more, sentence in (
         (("lizard",), "give --data FILE with it, and no PRESET"),
         (("--until-solved",), "A classifier has no episodes"),
-        (("--algorithm", "ppo"), "--algorithm is for agents, and this trains a classifier"),
+        (("--algorithm", "ppo"), "--algorithm is for agents, but this trains a classifier"),
         (("--epochs", 3), "--epochs is for automata"),
         (("--set", "logic.widths=[8, 8]"), "a multiple of 3"),
     ):
@@ -265,8 +265,8 @@ def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
         assert (code, sentence in told) == (2, True), told
     assert not (tmp_path / "run").exists()
     for less, sentence in (
-        (("--label", "kind", "lizard"), "--label is a column of a table"),
-        (("--label", "kind"), "--label is a column of a table"),
+        (("--label", "kind", "lizard"), "--label requires a table"),
+        (("--label", "kind"), "--label requires a table"),
         (("--data", file), "Give --label with one of width (cm), height, noise, kind"),
     ):
         code, told = refusal(capsys, "train", *less)
@@ -339,7 +339,7 @@ def test_test_set_of_idx_files_is_evaluated_once_and_every_other_row_learned(ima
     for more, sentence in (
         (("--set", "table.held_out=0.1"), "table.held_out must be 0 with a test set"),
         (("--resume", path), "drop --data, --test"),
-        (("lizard",), "--test is more rows of a table"),
+        (("lizard",), "--test requires a table"),
     ):
         assert sentence in refusal(capsys, *asked, *more)[1]
     with pytest.raises(DataError, match=r"has rows of class_2, but .* learned as one of class_0, class_1"):

@@ -59,7 +59,7 @@ def test_presets_are_shown_and_written(tmp_path, capsys):
     assert f"train-policy --config {file}" in run("init", "cartpole", "-o", file, "--set", "ppo.n_steps=64")
     assert PolicyConfig.load(file) == PRESETS["cartpole"].with_(ppo={"n_steps": 64})
     assert refusal(capsys, "init", "cartpole", "--target", "cat.png") == (
-        2, "Error: --target is for automata, and this trains agents: drop it.\n"
+        2, "Error: --target is for automata, but this trains agents: drop it.\n"
     )  # fmt: skip
 
 
@@ -228,9 +228,9 @@ def test_train_is_the_same_road(trained, tmp_path, capsys):
     assert "CartPole-v1" in run("train", "cartpole", *FEW, "--out", tmp_path / "preset")
     assert "test/Choose3-v0" in run("train", "test/Choose3-v0", *FEW, "--out", tmp_path / "named")
     for words, told in (
-        (("train", "cartpole", "--epochs", 3), "--epochs is for automata, and this trains agents"),
+        (("train", "cartpole", "--epochs", 3), "--epochs is for automata, but this trains agents"),
         (("train", "cartpole", "--restarts", 2), "--restarts is for automata"),
-        (("train", "checkerboard", "--steps", 3), "--steps is for agents, and this trains automata"),
+        (("train", "checkerboard", "--steps", 3), "--steps is for agents, but this trains automata"),
         (("train", "--resume", trained, "--epochs", 3), "is counted in steps: give --steps"),
         (("train-policy", "--resume", tmp_path / "run", "--seed", 4), "drop --seed"),
         (("render", trained, "-o", "x.gif", "--damage", 3), "drop --damage"),

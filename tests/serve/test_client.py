@@ -91,7 +91,7 @@ def test_commands_steer_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "has the tag the paper." in call(capsys, "jobs", "tag", "the paper", job)
     assert job in call(capsys, "jobs", "--tag", "the paper")
     assert "has no tag the paper." in call(capsys, "jobs", "untag", "the paper", job)
-    assert "There are no such jobs." in call(capsys, "jobs", "--tag", "the paper")
+    assert "No jobs match." in call(capsys, "jobs", "--tag", "the paper")
     assert "has the priority -5." in call(capsys, "jobs", "priority", job, "--", -5)
     [now] = [json.loads(line) for line in call(capsys, "jobs", "--search", "a board", "--json").splitlines()]
     assert (now["id"], now["priority"]) == (job, -5)
@@ -130,7 +130,7 @@ def test_commands_steer_jobs(here: Path, capsys, monkeypatch) -> None:
 def test_a_job_that_no_worker_takes_says_so(here: Path, capsys) -> None:
     words = "No worker offers the engine gpu: the workers offer auto, cpu, reference."
     job = call(capsys, "submit", "--config", "tiny.toml", "--gpu").strip()
-    assert f"{job} waits: {words}" in call(capsys, "jobs")
+    assert f"{job} is waiting: {words}" in call(capsys, "jobs")
 
     def cancel_once_watched() -> None:
         wait(lambda: "difflogic_event_streams 1.0" in httpx.get(os.environ[SERVER] + "/metrics").text, "the watcher")
@@ -455,6 +455,6 @@ def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
     assert (job["status"], job["progress"], job["config"]["seed"], job["solved"]) == ("done", 2048, 4, 1)
     call(capsys, "fetch", job["id"], "got")
     assert "Agent:       logic, 7 thresholds a number, layers of 8, 8 gates" in call(capsys, "show", "got")
-    assert "--epochs is for automata, and this trains agents" in call(
+    assert "--epochs is for automata, but this trains agents" in call(
         capsys, "submit", "cartpole", "--epochs", 5, code=2
     )

@@ -108,12 +108,12 @@ def test_the_command(tmp_path, spec, capsys):
     store.ask(job.id, "cancel")
     served(store, DAY)
     assert main(["gc", str(tmp_path), "--quota", "0.000001", "--dry-run"]) == 0
-    assert capsys.readouterr().out.endswith("\n1 would be deleted, 0.0 MB; 0.0 MB stay.\n")
+    assert capsys.readouterr().out.endswith("\n1 job would be deleted, 0.0 MB; 0.0 MB remain.\n")
     assert main(["gc", str(tmp_path), "--keep-days", "0", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert ([each["name"] for each in answer["removed"]], answer["bytes_left"]) == ([job.id], 0)
     assert main(["gc", str(tmp_path)]) == 2
-    assert "Say what to delete" in capsys.readouterr().err
+    assert "Nothing to delete" in capsys.readouterr().err
     assert main(["gc", str(tmp_path / "nowhere"), "--keep-days", "1"]) == 2
     assert "There is no store" in capsys.readouterr().err
 

@@ -123,12 +123,14 @@ def test_agents_are_swept_from_the_terminal(
             assert cli.main(["cancel", long]) == 0
             last, _ = watching.communicate()
         cancelled = ended(live.store, long)
-    assert re.match(r"\d+ of 1,000 trials are over\. The best is trial \d+, mean return .*, with seed \d+\.$", begun[1])
+    assert re.match(
+        r"\d+ of 1,000 trials have ended\. The best is trial \d+, mean return .*, with seed \d+\.$", begun[1]
+    )
     assert (watching.returncode, last.splitlines()[-1]) == (1, f"The job {long} is cancelled.")
     (job,) = [each for each in live.store.jobs() if each.name == "sweep of cartpole" and each.goal == 3]
     trials = json.loads((live.store.job_folder(job).whole / "trials.json").read_text())["trials"]
     best = max(trials, key=lambda each: each["return"])
-    assert f"3 of 3 trials are over. The best is trial {best['trial']}, mean return " in told
+    assert f"3 of 3 trials have ended. The best is trial {best['trial']}, mean return " in told
     assert f"\n\nSummary of the best trial, {best['trial']}:\n" in told
     assert (job.status, job.result["best"]["value"], len(trials)) == ("done", best["return"], 3)
     assert len({each["logic.learning_rate"] for each in trials}) == 3

@@ -160,7 +160,7 @@ TINY = "sweep checkerboard-small --epochs 1"
         ("--over seed=1,1", "seed has a value twice"),
         ("--over model.kernels=4,x", "model.kernels must be a whole number"),
         ("--over optimizer.lr=-1,2", "optimizer.lr must be a number between 0 and 1e+30, got -1."),
-        ("--over optimizer.lr", "--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31"),
+        ("--over optimizer.lr", "--over requires FIELD=VALUES, such as optimizer.lr=0.02:0.2:log or seed=0..31"),
         ("", "--over must be 1 to 20 fields with their values"),
         ("--over optimizer.lr=0.1:0.2", "--method random needs the number of trials: give --trials."),
         ("--over optimizer.lr=0.1:0.2 --method grid", "A grid needs values, but optimizer.lr is the range 0.1:0.2"),

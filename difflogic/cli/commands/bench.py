@@ -37,12 +37,12 @@ SAMPLES = 8
 )
 @click.option("--require-hardware", is_flag=True, help="Measure a hardware GPU, and fail if there is none.")
 @click.option(
-    "--case", "patterns", multiple=True, metavar="NAME", help="Only this case, group or pattern; may be repeated."
+    "--case", "patterns", multiple=True, metavar="NAME", help="Only this case, group or pattern. May be repeated."
 )
-@click.option("--list", "only_list", is_flag=True, help="List the cases and stop.")
+@click.option("--list", "only_list", is_flag=True, help="List the cases, and exit.")
 @click.option("--gradients", is_flag=True, help="Compare gradients instead of times.")
 @click.option("--compare", nargs=2, type=FILE, metavar="OLD NEW", help="Compare two results files case by case.")
-@click.option("--quick", is_flag=True, help="Fewer cases and short rounds. Takes seconds and is less exact.")
+@click.option("--quick", is_flag=True, help="Fewer cases and shorter rounds: less accurate, but takes seconds.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds in which the engines take turns [7; quick 3].")
 @output_option(help="Write a results file, for --compare.")
 @force_option
@@ -53,24 +53,24 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
     With PRESET or RUN, the train step of that training is measured, kernel by kernel; otherwise the cases of --list.
     `train` uses the times of a hardware GPU and of the CPU engine to choose between them. The engines take turns in
     each round, and so do the points of a curve, so that all are affected equally if the machine's speed drifts. Rows
-    are reported on standard error as they come. Ctrl-C ends the run with these rows, which --out then holds, and the
-    exit code is 130.
+    are reported on standard error as they are measured. Ctrl-C ends the run; --out then contains the rows so far, and
+    the exit code is 130.
 
     --gradients compares the gradients of the engines with the reference in float32 and float64, with finite differences
     of the float64 loss for some logits, and with the model in JAX and PyTorch if these are installed. The exit code is
     1 if two differ by more than 1e-4 of the largest gradient of a layer, and by more than float32 rounding explains.
 
-    Files are compared if they are of the same machine, adapters and drivers.
+    --compare requires two files from the same machine, adapters and drivers.
 
     Example: difflogic bench --quick
     """
     modes = {"--list": only_list, "--gradients": gradients, "--compare": compare}
     chosen = [name for name, value in modes.items() if value]
     if len(chosen) > 1:
-        raise UsageError("--list, --gradients and --compare are three things to do: give one of them.")
+        raise UsageError("--list, --gradients and --compare cannot be used together: give one of them.")
     timing = {"--case": settings["patterns"], **{f"--{name}": settings[name] for name in ("quick", "rounds", "out")}}
     if chosen and (unused := [name for name, value in timing.items() if value]):
-        raise UsageError(f"{chosen[0]} measures no time: drop {unused[0]}.")
+        raise UsageError(f"{chosen[0]} does not measure times: drop {unused[0]}.")
     if only_list:
         _list_cases()
         return 0
@@ -109,7 +109,7 @@ def _measure(
     effort = runner.QUICK if quick else runner.Effort()
     if is_asked(options):
         if patterns:
-            raise UsageError("--case names a case of --list: give it, or PRESET or RUN with what changes it.")
+            raise UsageError("--case cannot be used with PRESET, RUN or their options: give one or the other.")
         # The reference is slow and only measured if the user names it. Measuring memory needs a case of --list.
         config = work(options).config
         selected: tuple[Any, ...] = (Case(f"train/{config.name}", "train", config, every_engine=bool(engines)),)
@@ -170,7 +170,7 @@ def _check_gradients(options: dict[str, Any], as_json: bool) -> int:
         for pair in pairs
     ]
     table.show(headers, rows)
-    echo("Differences are shares of the layer's largest gradient.")
+    echo("Differences are relative to the layer's largest gradient.")
     for name, why in gradients.skipped.items():
         echo(f"Not compared: {name}. {why}")
     echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")

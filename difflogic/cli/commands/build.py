@@ -1,4 +1,4 @@
-"""`difflogic build`: make a circuit without training."""
+"""`difflogic build`: build a circuit without training."""
 
 from pathlib import Path
 from typing import Any
@@ -25,20 +25,20 @@ NEXT_OF_FOLDER = (("difflogic render {0} -o run.gif", "an animation"), *NEXT)
 @recording_options
 @set_option
 @effort_option
-@click.option("--out", "-o", type=PATH, metavar="DIR|FILE", help="A new run folder, or a .json file of the circuit.")
+@click.option("--out", "-o", type=PATH, metavar="DIR|FILE", help="A new run folder, or a .json file for the circuit.")
 @force_option
 @json_option
 def command(what: Path, out: Path | None, as_json: bool, **options: Any) -> int:
-    """Make the circuit of WHAT without training, simplify it, and prove that it is right.
+    """Build the circuit of WHAT without training, simplify it, and prove that it is correct.
 
-    WHAT is one of these. A rule, such as B36/S23, or a file with its table: the circuit is made from the table. A
-    recording, samples or a pattern, .gif, .npy, .npz or RLE: the simplest local rule that explains all pairs of states
-    is found by induction. An image, or a preset of one: a lookup circuit, whose cells count their place. A run folder:
-    the task of the run.
+    WHAT is a rule, such as B36/S23 or a file with its table, which is converted to a circuit; or a recording, samples
+    or a pattern (.gif, .npy, .npz or RLE), for which rule induction finds the simplest local rule that explains all
+    pairs of states; or an image or the preset of one, for which a lookup circuit is built, in which cells count their
+    position; or a run folder, for the task of the run.
 
-    The circuit of a rule or an image is proved to be right. An induced rule is tested on all pairs of states; a rule
-    induced from four fifths of them is tested on the others. The exit code is 1 if anything is wrong. Ctrl-C ends the
-    simplification with the circuit found so far.
+    The circuit of a rule or an image is proved to be correct. An induced rule is tested on all pairs of states; a rule
+    induced from four fifths of them is tested on the rest. The exit code is 1 if a proof or a test fails. Ctrl-C stops
+    the simplification, and keeps the circuit found so far.
 
     Example: difflogic build B36/S23 -o highlife
 
@@ -50,7 +50,7 @@ def command(what: Path, out: Path | None, as_json: bool, **options: Any) -> int:
 
     file = Output(out, forced()) if out is not None and out.suffix == ".json" else None
     if out is not None and file is None and out.exists():
-        raise UsageError(f"{out} exists already: choose another --out.")
+        raise UsageError(f"{out} already exists: choose another --out.")
     fields = request_fields(options) | {name: options[name] for name in ("film_rule", "film_frames", "effort")}
     on_pass = ignored if as_json else sinks.show_pass
     result = build(what, on_pass=on_pass, set=parse(options["assignments"]) or None, **fields)

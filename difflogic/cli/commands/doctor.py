@@ -39,39 +39,39 @@ NOT_PASSED = "Some tests failed: use another adapter (--engine gpu:INDEX) or --e
 @click.option("--adapter", metavar="INDEX|NAME", help="Check only this adapter [all; for memory the first].")
 @click.option("--list", "only_list", is_flag=True, help="List the devices without testing them.")
 @click.option("--population", type=int, metavar="M", help="With PRESET or RUN: models trained at once [1].")
-@click.option("--max-memory", type=megabytes, metavar="MB", help="With PRESET or RUN: the most device memory to use.")
-@click.option("--report", is_flag=True, help="Print a text for a bug report. It contains nothing private.")
+@click.option("--max-memory", type=megabytes, metavar="MB", help="With PRESET or RUN: the maximum device memory.")
+@click.option("--report", is_flag=True, help="Print the text of a bug report, without private data.")
 @json_document_option
 def command(
     adapter: str | None, only_list: bool, population: int | None, max_memory: int | None, report: bool, as_json: bool,
     **options: Any,
 ) -> int:  # fmt: skip
-    """Check the installation, list what --engine can name, and test each GPU adapter against the reference.
+    """Check the installation, list the devices for --engine, and test each GPU adapter against the reference.
 
     The test runs in a child process, because a broken driver can crash it. Its result is saved, and training uses
     no adapter that failed. The exit code is 1 if something that training needs does not work.
 
     With PRESET or RUN, the command instead prints the device memory that its training needs, for each strategy, and
     the strategy that is chosen. With `kept`, the forward pass stores every gate's value for the backward pass. With
-    `recomputed`, it stores only each, or every 2nd, 3rd, ... state, and the steps are computed again with the same
-    results. A population too large for one binding is trained in groups, one after another.
+    `recomputed`, it stores only every state, or every 2nd, 3rd, ... state, and the backward pass repeats the steps with
+    the same results. A population too large for one binding is trained in groups, one after another.
 
     Example: difflogic doctor
     """
     if is_asked(options) or population is not None or max_memory is not None:
         if only_list or report:
-            raise UsageError("--list and --report are about the machine: drop PRESET or RUN and its options.")
+            raise UsageError("--list and --report cannot be used with PRESET, RUN or their options: drop these.")
         _show_memory(adapter, options, population, max_memory, as_json)
         return 0
     if report and (as_json or only_list):
-        raise UsageError("--report is a text to paste, --json a document, --list a list: give one of them.")
+        raise UsageError("--report cannot be used with --json or --list: give one of them.")
     # For a report, a filter removes names and folders from every line.
     private = bug_report.private() if report else str
     return _examine(adapter, only_list, report, None if as_json else lambda text: echo(private(text)))
 
 
 def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable[[str], None] | None) -> int:
-    """List the devices, test the adapters and return the exit code; `write` prints text; None: output is JSON."""
+    """List the devices, test the adapters and return the exit code; `write` prints text, or is None for JSON."""
     from difflogic.devices import selftest
     from difflogic.devices.device import Device
     from difflogic.gpu.adapter import NO_ADAPTER

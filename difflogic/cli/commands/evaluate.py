@@ -36,7 +36,7 @@ SHARE = click.FloatRange(0, 1)
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @shared.quick_option
-@click.option("--damage", type=int, metavar="CELLS", help="For an automaton that acts: cells zeroed each time.")
+@click.option("--damage", type=int, metavar="CELLS", help="For a policy automaton: cells set to zero per decision.")
 @click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy with flipped bits, up to this rate.")
 @click.option("--stuck-cells", type=SHARE, default=0.0, metavar="P", help="Accuracy with stuck cells up to this share.")
 @click.option(
@@ -52,9 +52,9 @@ SHARE = click.FloatRange(0, 1)
 @shared.json_option
 @shared.engine_options
 def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, as_json: bool, **options: Any) -> int:
-    """Test the hard circuit of RUN on new initial states: longer, on larger grids, asynchronous and damaged.
+    """Test the hard circuit of RUN on new initial states: for longer, on larger grids, asynchronously and with damage.
 
-    RUN is a run folder or a checkpoint; of a population the best model is tested. The results are printed next to the
+    RUN is a run folder or a checkpoint; for a population the best model is tested. The results are printed next to the
     paper's, those of several RUNs side by side, and saved in each run folder as evaluation.json. Every engine gives
     exact rollouts. By default the command uses the run's hardware GPU if there is one, otherwise the CPU engine.
 
@@ -65,8 +65,8 @@ def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, 
     constant agents too. --damage sets random cells of the automaton to zero for each decision: first before one of its
     steps, then before each of them.
 
-    For a classifier the command prints its accuracy, in all and for each class, on the rows that its run held out or on
-    those of a table --data. A function in a file always needs --data.
+    For a classifier the command prints its accuracy, overall and for each class, on the rows that its run held out or
+    on those of a table --data. A function in a file always requires --data.
 
     Example: difflogic evaluate runs/NAME --html report.html
 
@@ -76,9 +76,9 @@ def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, 
     from difflogic.evaluation.faults import FaultTests
 
     if len(runs) == 1 and curves is not None:
-        raise UsageError("--curves is for several runs: name another one too, or give --html.")
+        raise UsageError("--curves requires several runs: name another run, or give --html instead.")
     if len(runs) > 1 and html is not None:
-        raise UsageError("--html is the report of one run: leave it out, or name one run.")
+        raise UsageError("--html requires a single run: drop it, or name only one run.")
     settings: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
         "tell": (lambda _: None) if as_json else sinks.working,
         "data": _data(runs[0], options["data"], options["label"]),
@@ -93,7 +93,7 @@ def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, 
         return show(result, as_json, lambda: _save(result, html, REPORT))
     comparison = beside(results)
     if curves is not None and ROBUSTNESS not in comparison.files:
-        raise UsageError("--curves draws the test of robustness, which none of these runs has: leave it out.")
+        raise UsageError("--curves requires a robustness test, which none of these runs has: drop it.")
     paths = [path for result in results.values() for path in save(result, "the results are")]
     return show(comparison, as_json, lambda: [*paths, *_save(comparison, curves, ROBUSTNESS)])
 
@@ -105,7 +105,7 @@ def _data(run: Path, file: Path | None, label: str | None) -> Dataset | Labelled
 
     if file is None:
         if label is not None:
-            raise UsageError("--label is a column of a table: give --data FILE with it.")
+            raise UsageError("--label requires a table: give --data FILE.")
         return None
     if label is None and not accuracy.is_classifier(run):
         return dataset.load(file)
@@ -113,7 +113,7 @@ def _data(run: Path, file: Path | None, label: str | None) -> Dataset | Labelled
 
 
 def _save(result: ActionResult, out: Output | None, name: str) -> list[Path]:
-    """Write the file `name` of a result to `out`, if set, and other files to the run folder; return all paths."""
+    """Write the result's file `name` to `out`, if set, and its other files to the run folder; return all paths."""
     content = result.files.pop(name, None)
     paths = save(result, "the results are")
     if out is not None and content is not None:
@@ -125,5 +125,5 @@ def _save(result: ActionResult, out: Output | None, name: str) -> list[Path]:
 def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:
     fields = parse(assignments)
     if set(fields) - {"task"} or not isinstance(fields.get("task", {}), dict):
-        raise UsageError("--set takes task.NAME=VALUE here, a setting of the task that the run learned.")
+        raise UsageError("--set requires task.NAME=VALUE here, where NAME is a setting of the run's task.")
     return dict(fields.get("task", {}))

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FORMS = "\n".join(f"{name:9}  {about}" for name, about in EXPORTS.items())
-ABOUT = f"""Write CIRCUIT, a run or a file that holds a circuit or a controller, for other programs.
+ABOUT = f"""Write CIRCUIT, a run or a file that contains a circuit or a controller, for other programs.
 
 \b
 {FORMS}
 
 A controller (controller.json) takes an observation and returns the number of an action. It is written in floating
-point and in fixed point. digitaljs, golly and wgsl cannot hold one.
+point and in fixed point. digitaljs, golly and wgsl do not support controllers.
 
 With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
 and written byte by byte or bit by bit. aiger then holds the values of the grid as latches. If every initial state of
@@ -58,13 +58,13 @@ Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
 @click.option("--verify", is_flag=True, help="Check each export with a program for its format, if one is installed.")
 @force_option
 def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **options: Any) -> int:
-    """Write a circuit in some formats."""
+    """Write a circuit in the formats `forms`, check the files if `verify` is True, and return the exit code."""
     from difflogic.actions.export import export
     from difflogic.circuits.export.formats import FORMATS
     from difflogic.circuits.export.text import write
 
     if not forms:
-        raise UsageError(f"Give --format: {', '.join(FORMATS)}, or {ALL}.")
+        raise UsageError(f"Missing option --format: choose {', '.join(FORMATS)}, or {ALL}.")
     exports = export(circuit, () if ALL in forms else forms, **options)
     code = show(exports, as_json=False)
     for form, files in exports.by_format.items():
@@ -90,11 +90,11 @@ def _is_verified(exports: Exports, form: str) -> bool:
 @output_option(help="The file to write [train.html].")
 @force_option
 def page(presets: tuple[str, ...], out: Output | None) -> None:
-    """Write one web page for training each PRESET in the browser, by WebGPU.
+    """Write one web page for training each PRESET in the browser, with WebGPU.
 
     The page needs no network, no installation and no server. It trains by the recipe robust until a circuit is
-    solved, with new wiring whenever training stalls. It offers circuit.json and config.toml, which every command
-    reads. Without a PRESET it holds all of them. The page opens on the first one.
+    solved, with new wiring whenever training stalls. It offers circuit.json and config.toml as downloads, for the
+    other commands. Without a PRESET it contains all of them. The page opens with the first one.
 
     \b
     draw, draw-small                    a custom image, 16x16 or 12x12 cells in eight colours

@@ -18,13 +18,13 @@ FAILED = 1
 @click.option("--out", "-o", type=PATH, default=Path("gallery"), show_default=True, help="The folder to write.")
 @force_option
 def command(runs: tuple[Path, ...], out: Path) -> int:
-    """Write a gallery of runs, a folder of pages that any web server can host, or that are opened from the disk.
+    """Write a gallery of runs: a folder of pages for any web server, which can also be opened from the disk.
 
-    RUN is a run folder, or a folder that contains some. The page of a run shows the running automaton from its
+    RUN is a run folder, or a folder that contains runs. The page of a run shows the running automaton from its
     trained initial state, an animation, losses, gates and circuit, and the results of `difflogic evaluate` if there
-    are any. It also offers the circuit, simplified and proved equal, in every format that can hold it. The page of
-    agents shows an episode of the best agent, the returns and the controller. A run that cannot be shown is named and
-    left out, and the exit code is then 1.
+    are any. It also offers the circuit, simplified and proved equal, in every format that supports it. The page of
+    agents shows an episode of the best agent, the returns and the controller. A run that cannot be shown is reported
+    and left out, and the exit code is then 1.
 
     Example: difflogic gallery runs/NAME --out gallery
     """

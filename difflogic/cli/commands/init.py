@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def command(name: str, out: Output | None, **options: Any) -> None:
     """Write a preset's configuration, of automata or agents, as a TOML file in which each field is explained.
 
-    Fields with their default are left out: `difflogic presets PRESET` prints all. The recipe's fields are in the file.
+    Fields with default values are left out: `difflogic presets PRESET` prints all. The recipe's fields are included.
 
     Example: difflogic init lizard -o mine.toml
     """
@@ -52,7 +52,7 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     out = out or Output(inside(Path(f"{name.rpartition(':')[2]}.toml"), Path()), forced())
     train = f"difflogic {'train' if config_of_agents is None else 'train-policy'} --config {out}{restart_option}"
     opening = (
-        f"The preset {name} of difflogic, to be changed at will. Train it with: {train}. Fields that are left out have "
+        f"The preset {name} of difflogic, for you to edit. Train it with: {train}. Fields that are left out have "
         f"their defaults: `difflogic presets {name}` prints every field."
     )
     out.write(commented(config, opening, task).encode())

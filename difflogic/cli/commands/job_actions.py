@@ -15,7 +15,7 @@ from difflogic.serve.store.jobs import PRIORITIES
 
 job_argument = click.argument("job")
 jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
-watch_option = click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
+watch_option = click.option("--watch", is_flag=True, help="Watch the job, as `difflogic watch` does.")
 
 
 def _command(name: str, about: str, example: str) -> Callable[[Any], click.Command]:
@@ -23,7 +23,7 @@ def _command(name: str, about: str, example: str) -> Callable[[Any], click.Comma
 
 
 def _steering(action: str, state: str, about: str) -> click.Command:
-    """Return a command that applies `action` to jobs; `state` is the message about jobs that were not running."""
+    """Return a command that applies `action` to jobs; `state`, such as "is paused", describes jobs that do not run."""
 
     @_command(action, about, "abcdefghijklmnop")
     @jobs_argument
@@ -42,7 +42,7 @@ def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
 
 
 def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, example: str) -> click.Command:
-    """Return a command that sets the job's field for the click argument `value`, and prints `result`."""
+    """Return a command that sets the job's field named by the click argument `value`; `result` formats its message."""
 
     @_command(action, about, example)
     @job_argument
@@ -55,7 +55,7 @@ def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, 
 
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """Return a command that queues a job based on another job, by default with the options of the action's request."""
+    """Return a command that queues a job based on another job; `options` replace those of the action's request."""
     part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
@@ -81,7 +81,7 @@ class Clone(Request):
 
 
 def _tagging(action: str, change: Callable[[list[str], str], list[str]], result: str, about: str) -> click.Command:
-    """Return a command that replaces the tags of jobs by `change(tags, tag)`."""
+    """Return a command that replaces the tags of jobs by `change(tags, tag)` and prints that each has `result` TAG."""
 
     @_command(action, about, '"for the paper" abcdefghijklmnop')
     @click.argument("tag")
@@ -107,7 +107,7 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
         # All jobs are read before any is deleted, so that a misspelled id deletes nothing.
         names = [server.job(job)["name"] for job in jobs]
         if not yes and not click.confirm(f"Delete {', '.join(names)} and all files?", err=True):
-            raise UsageError("Nothing was deleted: confirm it, or give --yes.")
+            raise UsageError("Nothing was deleted: confirm the deletion, or give --yes.")
         for job in jobs:
             server.delete(job)
             echo(f"{job} is deleted.")

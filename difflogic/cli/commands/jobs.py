@@ -41,7 +41,7 @@ HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss",
 @job_actions.watch_option
 @json_option
 def submit(**options: Any) -> int:
-    """Submit a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, and print the job's id.
+    """Submit a training job to the server DIFFLOGIC_SERVER, with the token DIFFLOGIC_TOKEN, and print the job's id.
 
     \b
     Example: difflogic submit --target cat.png --watch
@@ -72,7 +72,7 @@ def _request(options: Mapping[str, Any], **others: Any) -> JobRequest:
     if options["over"]:
         others["sweep"] = SweepRequest(**sweep | {"over": Table(request.axes(options["over"]))})
     elif sweep:
-        raise UsageError(f"{request.written(next(iter(sweep)))} is only for sweeps: give --over FIELD=VALUES with it.")
+        raise UsageError(f"{request.written(next(iter(sweep)))} requires a sweep: give --over FIELD=VALUES.")
     return request.requested(JobRequest, options, **others)
 
 
@@ -100,13 +100,13 @@ def _automata(options: dict[str, Any]) -> JobRequest:
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs in this state.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
 @click.option("--tag", help="Only jobs that have this tag.")
-@click.option("--search", "q", metavar="TEXT", help="Only jobs with this in their name or id.")
+@click.option("--search", "q", metavar="TEXT", help="Only jobs with this text in their name or id.")
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="The order of the list.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most jobs to list.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of jobs.")
 @json_option
 @click.pass_context
 def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **filters: str | None) -> None:
-    """List your jobs on the server of DIFFLOGIC_SERVER, or change one of them.
+    """List your jobs on the server DIFFLOGIC_SERVER, or change one of them.
 
     Example: difflogic jobs --status running
 
@@ -122,12 +122,12 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
             echo(json.dumps(job))
         return
     if not jobs:
-        echo("There are no such jobs." if any(filters.values()) else "There are no jobs yet.")
+        echo("No jobs match." if any(filters.values()) else "There are no jobs yet.")
         return
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
         if reason := job["waits_for"] or job["words"]["turn"]:
-            echo(f"{job['id']} waits: {reason.rstrip('.')}.")
+            echo(f"{job['id']} is waiting: {reason.rstrip('.')}.")
 
 
 for _action in job_actions.ACTIONS:
@@ -155,8 +155,8 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
 def watch(job: str, log_interval: int, as_json: bool) -> int:
     """Report JOB until it ends, as if it ran on this machine. Ctrl-C stops the reports, not the job.
 
-    If the server cannot be reached for a while, the command waits and continues. The exit code is 0 if the job is
-    done. It is 1 if the job failed, was cancelled, or reached its limit unsolved.
+    While the server cannot be reached, the command keeps trying. The exit code is 0 if the job is done. It is 1 if the
+    job failed, was cancelled, or reached its limit unsolved.
 
     Example: difflogic watch abcdefghijklmnop
     """
@@ -169,7 +169,7 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
 @click.command("logs")
 @click.argument("job")
 @click.option(
-    "--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Last bytes to print."
+    "--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Number of bytes to print."
 )
 def logs(job: str, tail: int) -> None:
     """Print the end of JOB's log, which its workers wrote.
@@ -206,4 +206,4 @@ def fetch(job: str, folder: Path) -> None:
         check_new(folder)
         server.archive(job, file)
         names = unpack(file, job, folder)
-    echo(f"{len(names)} files are in {folder}" if names else f"The job has no files yet: {folder} is empty.")
+    echo(f"Wrote {len(names)} files to {folder}" if names else f"The job has no files yet: {folder} is empty.")

@@ -67,7 +67,7 @@ def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
 OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_from")
 SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
 TITLES = {"gates": "soft gates"}
-"""Mapping from fields to different column titles; `soft gates` since gates are counted before training."""
+"""Mapping from fields to column titles that differ from their names; gates are counted before training."""
 HEADERS = ("preset", "what it learns", "grid", *(TITLES.get(name, name) for name in SIZES), "evaluations", "cost")
 
 
@@ -90,7 +90,7 @@ def _of_tasks() -> list[dict[str, Any]]:
             task = registered.find(name)
             rows.append(_row(name, task.about, task.config(FEW)))
         except DifflogicError as error:
-            echo(f"Left out: {error}", err=True)
+            echo(f"Skipped: {error}", err=True)
     return rows
 
 

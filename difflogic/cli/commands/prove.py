@@ -1,4 +1,4 @@
-"""`difflogic prove`: prove the claim of a run's task, or that two circuits compute the same."""
+"""`difflogic prove`: prove the claim of a run's task, or that two circuits are equivalent."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ CHECKERS = ("network", "difflogic", "berkeley-abc", "yosys")
 @click.argument("other", type=PATH, required=False)
 @click.option("--every-start", is_flag=True, help="Prove that every initial state ends in the task's target.")
 @click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of the --every-start proof [the run's].")
-@click.option(
-    "--seconds", type=POSITIVE, default=60.0, show_default=True, help="Seconds to search for a counterexample."
-)
+@click.option("--seconds", type=POSITIVE, default=60.0, show_default=True, help="Time limit for a counterexample.")
 @click.option("--check", type=PATH, metavar="FILE", help="Prove the claim of this proof.json again.")
 @output_option(help="Write the proof here [proof.json in the run folder].")
 @force_option
@@ -43,7 +41,7 @@ CHECKERS = ("network", "difflogic", "berkeley-abc", "yosys")
 def command(
     one: Path | None, other: Path | None, check: Path | None, out: Output | None, as_json: bool, **options: Any
 ) -> int:
-    """Prove what a run's circuit does for every initial state, or that two circuits compute the same.
+    """Prove what a run's circuit does for every initial state, or that two circuits are equivalent.
 
     For one run the claim fits the task: all initial states if they are random, the rollout if there is only one, or
     each neighbourhood of a rule. --every-start simulates the circuit from a grid in which every value is unknown:
@@ -71,18 +69,18 @@ def command(
     if one is not None and other is not None:
         of_run = {"--every-start": options["every_start"], "--size": options["size"], "--check": check, "--out": out}
         if unused := [name for name, value in of_run.items() if value]:
-            raise UsageError(f"{unused[0]} is only for proofs of one run: leave it out to compare two circuits.")
+            raise UsageError(f"{unused[0]} is only for proofs of one run: drop it to compare two circuits.")
         return show(actions.prove(one, other, judges=judges, **of_two), as_json)
     if of_two["visible"]:
-        raise UsageError("--visible is only for comparing two circuits: name two, or leave it out.")
+        raise UsageError("--visible is only for comparing two circuits: name two, or drop it.")
     if of_two["periodic"] is not None:
         raise UsageError("--periodic and --zero are only for comparing two circuits: a run has its own boundary.")
     if check is not None:
         if judges:
-            raise UsageError("--check uses the checker that the proof names: leave --checker out.")
+            raise UsageError("--check uses the checker that is named in the proof: drop --checker.")
         return show(actions.check(check, one, options["seconds"]), as_json)
     if one is None:
-        raise UsageError("There is nothing to prove: name a run, two circuits, or --check with a proof.json.")
+        raise UsageError("Nothing to prove: give a run, two circuits, or --check with a proof.json.")
     if judges not in ((), ("difflogic",), ("berkeley-abc",)):
         raise UsageError(
             f"--checker {judges[-1]} is only for comparing two circuits: name two. A run's claim has one checker, "

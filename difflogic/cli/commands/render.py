@@ -32,22 +32,22 @@ def step_list(text: str) -> list[int]:
     """Parse `12`, `0,5,10`, `1-40` or a mixture as ascending steps (a click type)."""
     # Numbers have at most seven digits, so that `1-999999999` does not fill the memory.
     if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text):
-        raise click.BadParameter(f"{text!r} does not name steps: expected 12, 0,5,10 or 1-40, for example.")
+        raise click.BadParameter(f"{text!r} is not a list of steps: expected, for example, 12, 0,5,10 or 1-40.")
     steps: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         steps.update(range(int(first), int(last or first) + 1))
     if not steps:
-        raise click.BadParameter(f"{text!r} does not name steps: a range goes from the lower to the higher.")
+        raise click.BadParameter(f"{text!r} is not a list of steps: write the lower end of a range first.")
     return sorted(steps)
 
 
 def damage_position(text: str) -> Any:
-    """Parse the place of damage: `centre`, `random` or `ROW,COLUMN` (a click type)."""
+    """Parse the position of damage: `centre`, `random` or `ROW,COLUMN` (a click type)."""
     if text in ("centre", "random"):
         return text
     if not re.fullmatch(r"\d{1,7},\d{1,7}", text):
-        raise click.BadParameter(f"{text!r} is not a place: expected centre, random, or ROW,COLUMN, say 0,12.")
+        raise click.BadParameter(f"{text!r} is not a position: expected centre, random, or ROW,COLUMN, such as 0,12.")
     return tuple(map(int, text.split(",")))
 
 
@@ -81,12 +81,12 @@ def channel(text: str) -> Any:
     "--rollouts",
     type=click.IntRange(1, 16),
     metavar="N",
-    help="Draw N rollouts from the same initial state side by side, with other cells updated in each [1].",
+    help="Draw N rollouts from the same initial state side by side, with different cells updated in each [1].",
 )
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="The boundary of the grid [the run's].")
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Set a square with this side to zero.")
-@click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="The square's place [centre].")
-@click.option("--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, say 1-40 [each].")
+@click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="Its position [centre].")
+@click.option("--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, such as 1-40 [each].")
 @click.option("--channels", type=channel, metavar="loss|all|N", help="The image, all channels as tiles, or one [loss].")
 @click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [512 on the longer side].")
 @click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, for example 0,5,10 [evenly spread].")
@@ -96,9 +96,9 @@ def channel(text: str) -> Any:
 def command(run: Path, out: Output, what: str, member: int | None, **options: Any) -> int:
     """Draw a rollout of RUN's hard circuit, its gates, or its losses, as one image or animation.
 
-    RUN is a run folder or a checkpoint; of a population, its best model. The rollout is exact on any grid, for any
+    RUN is a run folder or a checkpoint; for a population, its best model. The rollout is exact on any grid, for any
     number of steps and on every engine. By default the command uses the run's hardware GPU if there is one,
-    otherwise the CPU engine. It replaces no file without --force.
+    otherwise the CPU engine. It only replaces existing files with --force.
 
     For agents or a controller.json the animation shows one episode, with the thresholds and gates that are 1.
 
@@ -142,7 +142,7 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
 
     if options["damage"] is None:
         if options["damage_at"] is not None or options["damage_steps"] is not None:
-            raise UsageError("--damage-at and --damage-steps need --damage SIDE: give that too.")
+            raise UsageError("--damage-at and --damage-steps require --damage SIDE.")
         return None
     steps = range(1, 10**9) if options["damage_steps"] is None else options["damage_steps"]  # past every step
     return DamagePlan(options["damage"], steps, options["damage_at"] or "centre")
@@ -159,7 +159,7 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
     unused = [name for name, value in options.items() if value not in (None, False) and name not in OF_EPISODES]
     if unused or what == "gates":
         names = ", ".join(map(written, unused)) or "--what gates"
-        raise UsageError(f"Some options do not apply to an episode of agents: drop {names}.")
+        raise UsageError(f"An episode of agents does not support some of the options: drop {names}.")
     if what == "loss":
         out.write(curves(path))
         echo(f"Written: {out}")

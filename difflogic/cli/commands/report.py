@@ -1,4 +1,4 @@
-"""`difflogic report`: print the FPGA resources that a circuit needs, and its speed."""
+"""`difflogic report`: print the FPGA resources and the clock speed of a circuit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @circuit_options
 @click.option("--fpga", "family", metavar="ice40|ecp5|xilinx", required=True, help="The family of FPGAs.")
 @click.option("--device", metavar="NAME", help="A device of the family, for example up5k [hx8k, 25k or xc7a35t].")
-@click.option("--grid", type=grid_size, default="8x8", metavar="WIDTHxHEIGHT", help="The cells that are placed [8x8].")
+@click.option("--grid", type=grid_size, default="8x8", metavar="WIDTHxHEIGHT", help="The grid to map [8x8].")
 @click.option("--seconds", type=POSITIVE, default=600.0, show_default=True, help="The time limit of each tool.")
 @json_document_option
 def command(
@@ -65,14 +65,14 @@ def command(
         echo(json.dumps(facts | {"no_fmax": report.no_fmax}, indent=2))
         return 0
     rows = [
-        ("lookup tables", f"{report.luts} of {luts}, {report.luts / report.cells:.1f} a cell"),
-        ("three-input tables a cell", str(tables)),
+        ("lookup tables", f"{report.luts} of {luts}, {report.luts / report.cells:.1f} per cell"),
+        ("three-input tables per cell", str(tables)),
         ("flip-flops", f"{report.flip_flops} of {flip_flops}"),
         ("cells that would fit", str(report.cells_per_device)),
         ("Fmax", report.no_fmax if report.fmax is None else f"{report.fmax:.1f} MHz"),
     ]
     if report.updates is not None:
-        rows.append(("cell updates a second", f"{report.updates:.3g} of these {report.cells} cells"))
+        rows.append(("cell updates per second", f"{report.updates:.3g} of these {report.cells} cells"))
     table.show((f"{cells.width}x{cells.height} cells", f"{family} {device}"), rows, texts=True)
     return 0
 
@@ -81,7 +81,7 @@ def _function(function: FunctionNetlist, report: FunctionReport, device: str, as
     if as_json:
         echo(json.dumps(asdict(report) | {"device": device}, indent=2))
         return 0
-    clock = report.no_fmax if report.fmax is None else f"{report.fmax:.1f} MHz, a {function.words.sample} a clock"
+    clock = report.no_fmax if report.fmax is None else f"{report.fmax:.1f} MHz, one {function.words.sample} per clock"
     rows = [("lookup tables", str(report.luts)), ("Fmax between registers", clock)]
     table.show((function.kind, device), rows, texts=True)
     return 0

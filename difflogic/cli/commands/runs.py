@@ -38,7 +38,7 @@ SORTS: dict[str, Callable[[Any], Any]] = {
 def command(folder: Path, sort: str, reverse: bool, as_json: bool, **filters: Any) -> None:
     """List the runs in FOLDER and below, by default in runs, with their progress and results.
 
-    The losses are those of the last epoch and the last evaluation; of a population, the best model's. Run folders
+    The losses are those of the last epoch and the last evaluation; for a population, the best model's. Run folders
     that cannot be read are listed at the end, with the reason.
 
     Example: difflogic runs --solved --sort hard
@@ -69,7 +69,7 @@ def _is_selected(entry: Entry, preset: str | None, engine: str | None, solved: b
 
 def _show(folder: Path, entries: list[Entry], runs: int) -> None:
     if not entries:
-        echo(f"{folder}: {'no run matches' if runs else 'there are no runs in it'}.")
+        echo(f"{folder}: {'no runs match' if runs else 'no runs found'}.")
         return
     headers = ["run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started"]
     rows = [_row(entry, folder) for entry in entries]

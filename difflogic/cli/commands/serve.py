@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def environment(text: str) -> str:
     """Parse the name of an environment that Gymnasium itself registers (a click type)."""
     if ":" in text:
-        raise click.BadParameter(f"{text!r} would import a module: expected an environment of gymnasium itself.")
+        raise click.BadParameter(f"{text!r} would import a module: expected an environment of Gymnasium itself.")
     from difflogic.policies.environments import threshold
 
     threshold(text)  # it refuses unknown names
@@ -53,7 +53,7 @@ def network(text: str) -> str:
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not an IP address or a network, say 127.0.0.1 or 10.0.0.0/8.") from None
+        raise click.BadParameter(f"{text!r} is not an IP address or network: expected, say, 10.0.0.0/8.") from None
 
 
 def root_path(text: str) -> str:
@@ -62,7 +62,7 @@ def root_path(text: str) -> str:
     # The prefix must differ from paths of the server.
     reserved = ("api", "static", "docs", "openapi.json", "metrics")
     if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in reserved):
-        raise click.BadParameter(f"{text!r} is not a free path of letters, digits, dots, - and _, say /difflogic.")
+        raise click.BadParameter(f"{text!r} is reserved, or not a path of letters, digits, ., - and _, such as /ca.")
     return path
 
 
@@ -77,7 +77,7 @@ retention_options = together(
         "--quota",
         type=megabytes,
         metavar="MB",
-        help="Delete the oldest ended jobs until all jobs take at most MB megabytes, except those of the last day.",
+        help="Delete the oldest ended jobs until all jobs take at most MB megabytes, but keep those of the last day.",
     ),
 )
 
@@ -90,7 +90,7 @@ retention_options = together(
     show_default=True,
     metavar="auto|none|cpu,gpu:0|ray",
     help="The devices that train. auto: each hardware GPU and the CPU. ray or ray:HOST:PORT: the devices of a Ray "
-    "cluster, while this machine simplifies, proves, exports and evaluates. none: jobs only wait.",
+    "cluster, while this machine simplifies, proves, exports and evaluates. none: jobs stay queued.",
 )
 @click.option(
     "--token-file",
@@ -114,13 +114,13 @@ retention_options = together(
 @click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds.")
 @click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM.")
 @click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM.")
-@click.option("--max-epochs", "epochs", type=click.IntRange(1), help="The most epochs of a job [1000000].")
-@click.option("--max-population", "population", type=click.IntRange(1), help="The most models of a job [1024].")
-@click.option("--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="The most predicted hours [48].")
-@click.option("--max-memory", "memory", type=megabytes, metavar="MB", help="Memory of a job [3/4 of the host's].")
-@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="The largest image file [8].")
-@click.option("--owner-quota", type=megabytes, metavar="MB", help="The most disk space of an owner's jobs.")
-@click.option("--max-jobs", "jobs", type=click.IntRange(1), help="The most queued jobs of an owner [10000].")
+@click.option("--max-epochs", "epochs", type=click.IntRange(1), help="Maximum epochs per job [1000000].")
+@click.option("--max-population", "population", type=click.IntRange(1), help="Maximum models per job [1024].")
+@click.option("--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="Maximum predicted hours [48].")
+@click.option("--max-memory", "memory", type=megabytes, metavar="MB", help="Memory per job [3/4 of the host's].")
+@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Maximum size of an image file [8].")
+@click.option("--owner-quota", type=megabytes, metavar="MB", help="Maximum disk space per owner.")
+@click.option("--max-jobs", "jobs", type=click.IntRange(1), help="Maximum queued jobs per owner [10000].")
 @retention_options
 @click.option(
     "--environment",
@@ -203,7 +203,7 @@ def _settings(options: dict[str, Any]) -> ServeSettings:
 
     certificate, key = options["tls_cert"], options["tls_key"]
     if (certificate is None) != (key is None):
-        raise UsageError("--tls-cert and --tls-key belong together: give both.")
+        raise UsageError("--tls-cert and --tls-key must be used together: give both.")
     if certificate is not None:
         check_tls(certificate, key)
 
@@ -226,7 +226,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
         return tokens.Tokens.single(token), None
     if not settings.is_local:
         raise UsageError(
-            f"{settings.host} is open to other machines: set DIFFLOGIC_TOKEN to a secret, or give --token-file."
+            f"Other machines can reach {settings.host}: set DIFFLOGIC_TOKEN to a secret, or give --token-file."
         )
     path = tokens.generated_token(folder)
     return tokens.Tokens.of_file(path), path
@@ -238,10 +238,10 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
 @click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @json_option
 def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, as_json: bool) -> None:
-    """Delete old jobs of the store in FOLDER, with all their files.
+    """Delete old jobs from the store in FOLDER, with all their files.
 
-    Queued, running and paused jobs stay, and so do files that a post-processing job still needs. The server may be
-    running.
+    Queued, running and paused jobs are kept, and so are files that a post-processing job still needs. The server may
+    be running.
 
     Example: difflogic gc difflogic-jobs --keep-days 30 --quota 20000
     """
@@ -249,7 +249,7 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
     from difflogic.serve.store.store import Store
 
     if keep_days is None and quota is None:
-        raise UsageError("Say what to delete: --keep-days DAYS, --quota MB, or both.")
+        raise UsageError("Nothing to delete: give --keep-days DAYS, --quota MB, or both.")
     cleanup = collect(Store.existing(folder), keep_days, quota, dry_run)
     if as_json:
         echo(json.dumps({**asdict(cleanup), "dry_run": dry_run}))
@@ -258,9 +258,10 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
         echo(f"{job.name}  {job.bytes / 1e6:.1f} MB  {job.why}")
     verb = "would be deleted" if dry_run else "deleted"
     freed = sum(job.bytes for job in cleanup.removed)
-    echo(f"{len(cleanup.removed)} {verb}, {freed / 1e6:.1f} MB; {cleanup.bytes_left / 1e6:.1f} MB stay.")
+    removed = counted(len(cleanup.removed), "job")
+    echo(f"{removed} {verb}, {freed / 1e6:.1f} MB; {cleanup.bytes_left / 1e6:.1f} MB remain.")
     if keep_days is not None and cleanup.served_days < keep_days:
-        echo(f"Days count while `difflogic serve` runs: {cleanup.served_days:g} so far.")
+        echo(f"Only days on which `difflogic serve` runs count: {cleanup.served_days:g} so far.")
 
 
 @click.command("backup")

@@ -44,7 +44,7 @@ def command(run: Path, as_json: bool) -> int:
         return _show_file(run, as_json)
     entry = read(run)
     if isinstance(entry, Broken):
-        raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
+        raise RunFolderError(f"Cannot show the run folder {run}: {entry.why}.")
     if manifest.is_policy(manifest.read(chosen.run_folder(run))):
         return _show_agents(entry, as_json)
     # With restarts the folder contains several runs, and commands use the best run.
@@ -220,7 +220,7 @@ def _next(entry: Entry, chosen: Path, has_attempts: bool, epochs: int) -> str:
     from difflogic.system.files import quoted
 
     if entry.status in (manifest.BUILT, "running"):
-        return "It was built without training." if entry.status == manifest.BUILT else "A process is training it."
+        return "Built without training." if entry.status == manifest.BUILT else "A process is training this run."
     resume = "difflogic train --resume "
     if entry.status == "killed":
         return f"Its process was killed. Continue from the last checkpoint with:  {resume}{quoted(entry.path)}"

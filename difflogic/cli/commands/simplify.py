@@ -1,4 +1,4 @@
-"""`difflogic simplify`: make a circuit smaller, and prove that it computes the same."""
+"""`difflogic simplify`: simplify a circuit, and prove that the result is equivalent."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ effort_option = click.option(
 @force_option
 @json_option
 def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool, **options: Any) -> int:
-    """Make CIRCUIT smaller: a run, or a file that holds a circuit.
+    """Simplify CIRCUIT: a run, or a file that contains a circuit.
 
     Only gates that read two inputs are counted; constants, pass-throughs and NOT are free. The result computes the same
     visible channels in every step for every initial state. This is proved at the end; the exit code is 1 if the proof
     fails.
 
-    Three options allow smaller circuits, because the result has to be the same in fewer cases. With --from-start it
+    Three options allow smaller circuits, because the result must be the same in fewer cases only. With --from-start it
     is the same for the task's initial state, on grids of any size and for any order of updates, which is proved by
     induction. With --from-start and --size it is the same on a grid of that size with all cells updated in each
     step, which is proved by following both circuits until their states repeat. With --task it is the same on rollouts
@@ -74,4 +74,4 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
 
 
 def ignored(step: PassReport) -> None:
-    """Ignore the report of a pass; unlike `silent`, which then raises, keep the result if Ctrl-C stops a pass."""
+    """Ignore the report of a pass; unlike `silent`, do not raise if Ctrl-C stopped the pass, to keep its result."""

@@ -98,7 +98,7 @@ def command(circuit: Path, steps: int, start: str | None, out: Output | None, as
 
 
 def _spec(source: LoadedCircuit, size: tuple[int, int] | None, fire_rate: float | None, seed: int) -> SimulationSpec:
-    """Return what to simulate: the circuit without gates that have no effect, grid, fire rate and seed."""
+    """Return the specification of a simulation: the circuit without dead gates, grid, fire rate and seed."""
     from difflogic.circuits.synthesis.convert import lean
     from difflogic.core import bernoulli
     from difflogic.engine.simulation import SimulationSpec

@@ -42,7 +42,7 @@ def command(**options: Any) -> int:
 
 @click.command("train-checkerboard", cls=shared.TrainingCommand)
 @shared.train_options
-@click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
+@click.option("--small", is_flag=True, help="Use the model with 1496 gates instead of 3040.")
 def checkerboard(**options: Any) -> int:
     """Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
 
@@ -95,16 +95,16 @@ def policy(**options: Any) -> int:
 @click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [10].")
 @click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
-@click.option("--max-memory", type=shared.megabytes, metavar="MB", help="The most device memory (GPU engine).")
+@click.option("--max-memory", type=shared.megabytes, metavar="MB", help="Maximum device memory (GPU engine).")
 @shared.json_option
 def harden(run: Path, search: bool, **options: Any) -> int:
-    """Train RUN on while more and more of its gates are hard, until all gates have converged.
+    """Continue training RUN with more and more hard gates, until all gates have converged.
 
     \b
     Example: difflogic harden runs/NAME
     Example: difflogic harden runs/NAME --search --epochs 1000
 
-    The new run begins with RUN's logits and wiring (of a population, the best model's), at half of its first learning
+    The new run begins with RUN's logits and wiring (for a population, the best model's), at half of its first learning
     rate. More and more gates are evaluated as their most probable function. Training ends at the first evaluation
     without a wrong cell; each unconverged gate then becomes its most probable function. RUN does not change.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("tune")
 @work_options
-@click.option("--population", type=int, default=1, metavar="M", help="Tune for `train --population M` [1].")
+@click.option("--population", type=int, default=1, metavar="M", help="Tune for `train --population M`.")
 @click.option("--adapter", metavar="INDEX|NAME", help="The adapter to tune (default: the first).")
 @click.option("--reset", is_flag=True, help="Delete the stored results for this adapter, and exit.")
 @json_option
@@ -61,7 +61,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     tuner = Tuner(GpuDevice(chosen), config, notify, population)
     notify(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}", None)
     if chosen.software:
-        notify("This adapter is software: tuning is useless, because --engine cpu is faster anyway.", None)
+        notify("This is a software adapter: tuning is not worthwhile, because --engine cpu is faster.", None)
     try:
         with sink:
             outcome = tuner.run()

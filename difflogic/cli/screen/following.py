@@ -25,7 +25,7 @@ from difflogic.train.observer import Beginning, Standing
 DETACHED = 130
 """Exit code if Ctrl-C ends the reports."""
 BEFORE = 10
-"""Maximum number of lines about earlier epochs, which are shown first."""
+"""Maximum number of log lines shown for epochs that ended before the command began."""
 
 
 def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
@@ -65,7 +65,6 @@ class _Follower:
         self._reporter = TrainingReporter(sink)
         self._status = ""
         self._began = False
-        self._attempts = 0
         self._attempt = 0
         self._ended: set[int] = set()
         """Numbers of the attempts whose end has been shown."""
@@ -93,13 +92,13 @@ class _Follower:
         return max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
 
     def _lost(self, reason: str) -> None:
-        self._reporter.noticed(f"The connection to {self._client.server} is lost ({reason}): trying again.")
+        self._reporter.noticed(f"Lost the connection to {self._client.server} ({reason}): trying again.")
 
     def _show_job(self, job: JobJson) -> None:
         # The status alone does not show a lost worker: another worker may take the job before the next poll.
         if job["lost_tries"] > self._lost_tries:
             self._lost_tries = job["lost_tries"]
-            self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
+            self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._lost_tries + 1}.")
         if job["status"] != self._status:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
@@ -204,7 +203,7 @@ class _SweepFollower(_Follower):
             self._trials = job["progress"]
             best = job["result"]["best"]
             self._title = "" if best is None else f"\nSummary of the best trial, {best['trial']}:"
-            self._sink.write(" ".join([f"{job['words']['progress']} are over.", *job["words"]["results"]]))
+            self._sink.write(" ".join([f"{job['words']['progress']} have ended.", *job["words"]["results"]]))
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         """Ignore rows: for a sweep, the server sends only those of the best trial, at the end."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Preview:
-    """Target of a configuration as a sentence and, if it is the same for all initial states, an image below.
+    """Target of a configuration as a line of text, and as an image if it is the same for all initial states.
 
     The image is drawn in characters of `core.text_picture`, or on a terminal in coloured half blocks.
     """
@@ -56,7 +56,7 @@ class Preview:
         if task.target == "data":
             data = self._config.data
             held_out = job.probe_count(self._config) if data.held_out else "none"
-            return f"Target: that of {data.samples} samples, of which {held_out} are held out"
+            return f"Target: the final states of {data.samples} samples, of which {held_out} are held out"
         if task.target == "rule":
             return f"Target: one generation of {task.rule if '/' in task.rule else 'a rule given as a table'}"
         bits = self._bits()
@@ -69,7 +69,7 @@ class Preview:
 
 
 def compare(best: Replica) -> Table:
-    """Draw the target of `best` next to the output of its hard circuit for the first evaluation grid."""
+    """Return a table with the target of `best` and the output of its hard circuit for the first evaluation grid."""
     from rich.table import Table
 
     learned, task = best.job, best.job.config.task

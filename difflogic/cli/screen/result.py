@@ -21,7 +21,7 @@ COLUMNS = 80
 
 
 def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
-    """Print a result, call `write`, which writes its files, print their paths, and return the exit code."""
+    """Print a result and the paths of the files that `write` writes, and return the exit code."""
     if result.told:
         echo(result.told, err=True)
     if as_json:
@@ -40,7 +40,7 @@ def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]
 
 
 def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
-    """Return lines that suggest `commands`, pairs of a command, in which `path` replaces `{0}`, and its purpose."""
+    """Return lines that suggest `commands`, pairs of a command and its purpose; `path` replaces `{0}` in commands."""
     rows = [(command.format(quoted(path)), why) for command, why in commands]
     width = max((len(command) for command, _ in rows), default=0)
     # With a long path the purposes are left out, since a command on a single line is easy to copy.
@@ -50,7 +50,7 @@ def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
 
 
 def save(result: ActionResult, subject: str) -> list[Path]:
-    """Write the files of a result to the run folder and return their paths; on failure, warn about `subject`."""
+    """Write the files of a result to the run folder and return their paths; `subject` begins the warning on failure."""
     try:
         return [] if result.folder is None else result.keep()
     except RunFolderError as error:

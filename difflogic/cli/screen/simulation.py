@@ -34,14 +34,14 @@ REPORT_S = 0.5
 OFF = 48
 """Brightness of a cell that is off, so that it is visible on a black terminal."""
 SHAPES = " ▄▀█"
-"""Half blocks, indexed by two bits: the upper cell, then the lower cell."""
+"""Half blocks, indexed by 2 * upper cell + lower cell."""
 
 
 class SimulationReporter:
     """Watcher of a simulation (see `loop.Watcher`) that reports to a sink and writes the output file."""
 
     def __init__(self, sink: Lines, recording: Recording | None, every: int | None = None) -> None:
-        """Report a frame every `every` steps; None: at the interval of the recording, if any."""
+        """Report a frame every `every` steps, by default at the interval of the recording, if there is one."""
         self.sink = sink
         self._recording = recording
         self.every = every or (0 if recording is None else recording.every)
@@ -99,13 +99,13 @@ class SimulationReporter:
         alive = population(planes)
         text = [
             f"{progress.step} steps in {progress.seconds:.3g} s: {progress.updates_per_s:.2e} cell updates/s",
-            f"Cells that are 1, by channel: {', '.join(map(str, alive))}",
+            f"Cells that are 1, per channel: {', '.join(map(str, alive))}",
         ]
         if stopped is not None:
             text.insert(0, f"Stopped by {stopped.name} after {progress.step} of {progress.steps} steps")
         if period is not None:
             repeats = "is still" if period == 1 else f"repeats every {period} steps"
-            text.insert(0, f"Step {progress.step} is step {progress.step - period} again: the state {repeats}")
+            text.insert(0, f"Step {progress.step} equals step {progress.step - period}: the state {repeats}")
         out = None
         if self._recording is not None:
             self._recording.write(planes)
@@ -124,7 +124,7 @@ class GridScreen(Lines):
 
         self._live = Live(auto_refresh=False, transient=True)
         self._rows: list[Picture] = []
-        """Earlier states of a row of cells; time goes downwards."""
+        """Images of a one-row grid after successive steps, oldest first."""
         self._next = 0.0
 
     def __enter__(self) -> Self:
@@ -160,18 +160,18 @@ class GridScreen(Lines):
 def choose(as_json: bool, live: bool, recording: Recording | None, every: int | None) -> SimulationReporter:
     """Return the reporter of a simulation. Raises UsageError if the options contradict each other."""
     if live and as_json:
-        raise UsageError("--live draws on the screen, and --json writes lines: give one of them.")
+        raise UsageError("--live and --json cannot be used together: give one of them.")
     if live and not sys.stdout.isatty():
-        raise UsageError("--live needs a terminal: leave it out, and give -o FILE.gif.")
+        raise UsageError("--live requires a terminal: give -o FILE.gif instead.")
     if every is not None and recording is None and not live:
-        raise UsageError("--every needs frames to record: give -o FILE.gif, -o FILE.npy or --live with it.")
+        raise UsageError("--every requires frames to record: add -o FILE.gif, -o FILE.npy or --live.")
     if live:
         return SimulationReporter(GridScreen(), recording, every or 1)
     return SimulationReporter(sinks.choose(as_json, "step"), recording)
 
 
 def blocks(image: Picture, console: Console) -> Text:
-    """Draw an image as the console allows: in coloured half blocks, plain half blocks, or `#` for cells that are on."""
+    """Return an image as the console allows: coloured or plain half blocks, or `#` for cells that are on."""
     from rich.text import Text
 
     is_plain = console.options.ascii_only
@@ -184,7 +184,7 @@ def blocks(image: Picture, console: Console) -> Text:
 
 
 def half_blocks(image: Picture) -> Text:
-    """Draw an image as half blocks in the colour of the upper pixel, on a background in that of the lower pixel."""
+    """Return an image as half blocks: the foreground has the upper pixel's colour, the background the lower pixel's."""
     from rich.text import Text
 
     colours = image if image.ndim == 3 else image[..., None].repeat(3, axis=2)

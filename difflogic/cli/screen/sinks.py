@@ -63,10 +63,10 @@ class Lines:
         echo(text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show the progress, `done` of `total` units, and the speed; a sink of lines shows nothing."""
+        """Show the progress, `done` of `total` units, and the speed; a sink of plain lines shows nothing."""
 
     def show_image(self, draw: Callable[[], RenderableType]) -> None:
-        """Replace the last image by that of `draw` if the terminal has colours; a sink of lines shows no images."""
+        """Replace the last image by the result of `draw` if the terminal has colours; plain lines show no images."""
 
     def finish(self) -> None:
         """Restore the terminal after the last event."""
@@ -147,7 +147,7 @@ class JsonLines(Lines):
 
 
 def choose(as_json: bool, unit: str) -> Lines:
-    """Return a sink for JSON, or on a terminal a bar that counts `unit`, such as epochs, otherwise a sink of lines."""
+    """Return a sink for JSON, or on a terminal a progress bar in `unit`, such as "epoch", or otherwise plain lines."""
     if as_json:
         return JsonLines()
     # A bar redraws its line, so in a file it would leave many escape codes.

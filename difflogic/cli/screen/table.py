@@ -22,7 +22,7 @@ NARROWEST = 24
 
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
-    """Print a table; left-aligned are the first column and columns without digits, or, with `texts`, all columns."""
+    """Print a table. The first column and columns without digits are left-aligned; with `texts`, all columns are."""
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
     are_left = [texts or not index or not _has_digit(column[1:]) for index, column in enumerate(columns)]
@@ -36,13 +36,13 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
 
 
 def loss_cells(soft: float | None, hard: int | None, solved: int | None, models: int) -> tuple[str, str, str]:
-    """Return soft loss, hard loss and solved models as texts; the last two are empty before the first evaluation."""
+    """Return soft loss, hard loss and `solved` of `models` as texts; the last two are "" before an evaluation."""
     exact = ("", "") if hard is None else (str(hard), solved_cell(solved, models))
     return "" if soft is None else f"{soft:.4g}", *exact
 
 
 def solved_cell(solved: int | None, models: int) -> str:
-    """Return the number of solved models as text, for one model `yes` or `no`; "" if the number is unknown."""
+    """Return `N of M` solved models as text, or `yes` or `no` if `models` is 1; "" if `solved` is None."""
     return "" if solved is None else ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 

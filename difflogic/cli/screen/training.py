@@ -165,7 +165,7 @@ class TrainingReporter(Observer):
         text += [*_files(trained.path), f"Run folder:      {trained.path}"]
         if is_unsolved and trained.path is not None:
             text.append(f"Continue with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
-            text += [] if build is None else [f"A circuit without training: {build}"]
+            text += [] if build is None else [f"Build a circuit without training: {build}"]
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
         fields = {
@@ -211,7 +211,7 @@ def _accuracy(row: Row, evaluated: Row | None) -> str:
 
 
 def _when(epoch: int, evaluated: Row | None) -> str:
-    """Return ` at epoch N` for an evaluation at another epoch than `epoch`, or "" otherwise."""
+    """Return ` at epoch N` if the evaluation was at another epoch than `epoch`, otherwise ""."""
     return "" if evaluated is None or evaluated.epoch == epoch else f" at epoch {evaluated.epoch}"
 
 
@@ -260,7 +260,7 @@ def interruption(run: Run | AgentRun, path: Path) -> str:
     done, total, unit = run.epoch, run.config.epochs, _unit(run.config)
     # If the signal arrived during the last epochs, the run is complete.
     if run.complete and done >= total:
-        return f"{interrupter(run)} came after the last {unit}: the run is complete."
+        return f"{interrupter(run)} arrived after the last {unit}: the run is complete."
     return (
         f"Interrupted by {interrupter(run)} after {unit} {done} of {total}; the checkpoint is saved. "
         f"Continue with: difflogic train --resume {quoted(path)}"

@@ -38,7 +38,7 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
     """Return the job for a request to train agents. Raises ApiError if the server cannot run the job."""
     try:
         if uploads:
-            raise UsageError(f"`{next(iter(uploads))}` is for automata, and this trains agents: drop it.")
+            raise UsageError(f"`{next(iter(uploads))}` is for automata, but this trains agents: drop it.")
         request.check_kind(of_agents=True)
         if request.preset is not None and request.config is not None:
             raise UsageError("`preset` and `config` are both given: give one of them.")
