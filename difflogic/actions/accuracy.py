@@ -36,7 +36,7 @@ def is_classifier(path: Path) -> bool:
 
 
 def label_of(path: Path, file: Path) -> str:
-    """Return the label column, the only column of `file` that the classifier does not read. Raises DataError."""
+    """Return the label column: the only column of `file` that the classifier `path` does not read. Raises DataError."""
     return tables.label_of(file, _opened(path).features)
 
 
@@ -66,7 +66,7 @@ def _measure(key: str, title: str, hits: npt.NDArray[np.bool_], kind: str) -> Me
 
 
 class _Opened(NamedTuple):
-    """Classifier loaded from a file or run, with the rows of the run."""
+    """Classifier loaded from a file or run, with the rows of the run; `rows` is None for a file."""
 
     features: Sequence[str]
     classes: Sequence[str]
@@ -90,7 +90,7 @@ def _opened(path: Path) -> _Opened:
 def _held_out(path: Path, rows: Rows | None) -> tuple[Numbers, Integers]:
     """Return the features and labels of the held-out rows. Raises UsageError if there are no held-out rows."""
     if rows is None:
-        raise UsageError(f"{path} has no rows of its own: give --data FILE, a table with the columns that it reads.")
+        raise UsageError(f"{path} contains no rows: give --data FILE, a table with the columns that it reads.")
     if not len(rows.parts.held_out):
-        raise UsageError(f"The run in {path} held no rows out: give --data FILE with others.")
+        raise UsageError(f"The run in {path} has no held-out rows: give --data FILE with other rows.")
     return rows.table.x[rows.parts.held_out], rows.table.y[rows.parts.held_out]

@@ -1,4 +1,4 @@
-"""`build`: make a circuit without training, from a rule, a recording, samples, an image or the task of a run.
+"""`build`: build a circuit without training, from a rule, a recording, samples, an image or the task of a run.
 
 The circuit is simplified, and then proved correct for its task or tested on its samples.
 """
@@ -59,7 +59,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Mapping from kinds of targets to the supported options; for other kinds, only `set` is supported."""
 LEARNED: dict[str, Any] = {"data": {"held_out": 0.0}}
-"""Configuration overrides for sample-based tasks: no samples are held out from the final circuit."""
+"""Configuration overrides for sample-based tasks, so that the circuit is built from all samples."""
 KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording"}
 
 
@@ -71,11 +71,11 @@ class Build(ActionResult):
     circuit: Circuit
     """Gates of `netlist` arranged in layers, like the circuit of a run."""
     config: Config
-    """Configuration with the circuit's task and a model of the circuit's shape."""
+    """Configuration with the circuit's task, and with a `model` section that describes the circuit's shape."""
     samples: Dataset | None = None
 
     def save(self, path: Path | str) -> Path:
-        """Write a run folder, which commands accept like that of a trained run, and return its path.
+        """Write a run folder that commands accept like the folder of a trained run, and return its path.
 
         Raises:
             RunFolderError: The folder is not empty or not writable.
@@ -94,7 +94,7 @@ class Build(ActionResult):
 
 
 def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass = silent, **options: Any) -> Build:
-    """Make a circuit without training, simplify it, and prove or test it.
+    """Build a circuit without training, simplify it, and prove or test it.
 
         >>> len(difflogic.build("B3/S23").netlist.gates)
         24
@@ -127,12 +127,14 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
     if samples is not None and (known := _of_zoo(samples, config.model.periodic)) is not None:
         return _proved(known, config, samples)
     if not can_build(config) and (config.train.asynchronous or config.task.target == "rule"):
-        why = "a rule is built for single steps in which all cells are updated"
+        why = "a rule requires single steps in which all cells are updated"
     elif samples is None:
-        why = f"a lookup circuit is for an image of at most {MOST_CELLS} cells with eight neighbours, without damage, "
+        why = (
+            f"a lookup circuit requires an image of at most {MOST_CELLS} cells with eight neighbours, without damage, "
+        )
         why += "and with the steps to grow from one cell or a border"
     elif (pairs := samples.single_steps()) is None:
-        why = "samples must show each cell in full at its first step"
+        why = "samples must contain every channel of each cell after the first step"
     else:
         why = contradiction(pairs.x, pairs.y[:, 0], config.model.periodic, config.model.neighbourhood)
         why = why or "no simple rule explains all samples"
@@ -191,13 +193,13 @@ def _of_run(path: Path) -> tuple[Config, Dataset | None, str | None]:
     model = chosen.load(path)
     config = attempts.read(path).config if attempts.is_in(path) else model.config
     if not isinstance(config, Config):
-        raise UsageError(f"The run in {path} trains agents, of which no circuit is built without training.")
+        raise UsageError(f"The run in {path} trains agents: expected a run of automata.")
     config, samples = config if config.task.target != "data" else config.with_(**LEARNED), model.data()
     return config, samples, rules_of.located(config.task.rule, model.path)
 
 
 def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) -> tuple[Dataset, str | None, str]:
-    """Return samples, rule and notation; without a rule, None and "". Raises UsageError or DataError."""
+    """Return samples, and their rule and its notation (None and "" if unknown). Raises UsageError or DataError."""
     if "size" in options:
         options["size"] = coerced("size", Size, options["size"])[::-1]
     arguments = {name.removeprefix("film_"): value for name, value in options.items()}
@@ -228,7 +230,7 @@ def _kind(path: Path) -> str:
             rules.table(str(path))
         except ConfigError as error:
             meant = hint(str(path), presets.PRESETS)
-            raise UsageError(f"There is no file or preset {path}{meant}, and {error}") from error
+            raise UsageError(f"Unknown file or preset {path}{meant}, and {error}") from error
     if patterns.is_pattern(path):
         return "a pattern"
     if path.suffix == ".txt":
@@ -292,13 +294,13 @@ def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[
     facts: dict[str, Any] = {"pairs": len(pairs), "wrong": _wrong(netlist, pairs), "held_out": None}
     right = f"It has {counted(facts['wrong'], 'wrong cell')} in all {counted(len(pairs), 'pair')} of states."
     few, rest = pairs.split(HELD_OUT)
-    text = "There is one pair of states, so that none is held out for a test."
+    text = "There is only one pair of states, so none is held out for a test."
     if rest is not few:
         induced = _synthesized(config, few)
         wrong = None if induced is None else _wrong(induced, rest)
         facts["held_out"] = {"pairs": len(rest), "wrong": wrong}
-        has = "none is found to be tested on" if wrong is None else f"it has {counted(wrong, 'wrong cell')} in"
-        text = f"If the rule is induced from {len(few)} of them, {has} the {len(rest)} that were held out."
+        has = "is not found, and not tested on" if wrong is None else f"has {counted(wrong, 'wrong cell')} in"
+        text = f"A rule induced from {len(few)} of them {has} the {len(rest)} that were held out."
     return [right, text], facts
 
 

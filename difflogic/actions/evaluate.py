@@ -91,19 +91,19 @@ def evaluate(
     """
     path = path_of(run)
     if starts is not None and starts < 1:
-        raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
+        raise UsageError(f"`starts` must be at least 1, got {starts}.")
     automata_alone = {"--set": settings, "--html": html, "a test of faults": list(faults)}
     if accuracy.is_classifier(path):
         others = {"--starts": starts, "--quick": quick, "--member": member, "--damage": damage}
-        _refuse(others | automata_alone, f"means nothing to the classifier in {path}")
+        _refuse(others | automata_alone, f"does not apply to the classifier {path}")
         return _of_classifier(path, data, called)
     if isinstance(data, LabelledTable):
-        raise UsageError(f"A table is for a classifier, which {path} does not hold: leave out --label.")
+        raise UsageError(f"A table requires a classifier, but {path} is not one: drop --label.")
     if source.is_of_agents(path):
-        _refuse({"--data": data} | automata_alone, f"is for automata, and {path} holds agents")
+        _refuse({"--data": data} | automata_alone, f"is for automata, but {path} contains agents")
         return _of_agents(path, starts or (QUICK_EPISODES if quick else EPISODES), quick, member, damage, called, tell)
     if damage is not None:
-        raise UsageError("--damage is for agents: an automaton that grows an image is always tested with damage too.")
+        raise UsageError("--damage is for agents: automata that grow an image are always tested with damage.")
     evaluation = automata.evaluate(
         path, engine, starts=starts, quick=quick, member=member, tell=tell, data=data, settings=settings, faults=faults
     )
@@ -162,14 +162,14 @@ def _of_agents(
     for name, mean in baselines(identifier, spaces(world, identifier), count, controllers.FRESH).items():
         measures.append(Measure(name.replace(" ", "-"), name, f"mean return {mean:.1f}", {"mean": mean}))
     world.close()
-    title = f"{identifier}, {count} episodes that were never played before"
+    title = f"{identifier}, {count} new episodes"
     about = {"run": called or str(path), "name": identifier, "starts": count, "quick": quick}
     return _of_measures(title, "policy", measures, about)
 
 
 def _of_classifier(path: Path, data: Dataset | LabelledTable | None, called: str | None) -> RunResults:
     if data is not None and not isinstance(data, LabelledTable):
-        raise UsageError(f"{path} classifies rows: give a table, difflogic.LabelledTable.")
+        raise UsageError(f"The classifier {path} requires a difflogic.LabelledTable, got {type(data).__name__}.")
     measures = [*accuracy.measures(path, data)]
     rows = int(measures[0].values["rows"])
     about = {"run": called or str(path), "name": path.name, "starts": rows, "quick": False}
@@ -177,7 +177,7 @@ def _of_classifier(path: Path, data: Dataset | LabelledTable | None, called: str
 
 
 def _of_measures(title: str, header: str, measures: Sequence[Measure], about: Mapping[str, Any]) -> RunResults:
-    """Return the results of agents or a classifier; `header` is the first column's header, `about` report fields."""
+    """Return the results of agents or a classifier; `header` is the first column's, `about` has more report fields."""
     head = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     report = {**head, **about, "measures": [measure.to_dict() for measure in measures]}
     table = ResultTable((header, "result"), [(each.title, each.text) for each in measures], prose=True)
@@ -214,10 +214,10 @@ def _scores(
         config = saved.members[0].config
         return config.subject, config.evaluation.threshold, scores
     if damage is not None:
-        raise UsageError("--damage sets cells of a grid to zero: give the run of an automaton that acts, not a file.")
+        raise UsageError(f"--damage requires the run of a policy automaton, got the file {path}.")
     controller = source.controller(path)
     if controller is None:
-        raise UsageError(f"{path} holds no controller.")
+        raise UsageError(f"{path} does not contain a controller.")
     identifier = controller.environment
     played = ((path.name, controllers.score(each, count, controllers.FRESH)) for each in [controller])
     return identifier, threshold(identifier), played
@@ -245,7 +245,7 @@ def beside(evaluations: Mapping[str, RunResults]) -> ActionResult:
     texts = [{measure.key: measure.text for measure in each.measures} for each in evaluations.values()]
     shared = [key for key in titles if sum(key in each for each in texts) > 1]
     if not shared:
-        raise UsageError("The runs have no test in common: compare runs of like tasks.")
+        raise UsageError("The runs have no test in common: compare runs of similar tasks.")
     rows = [(title, *(each.get(key, "") for each in texts)) for key, title in titles.items()]
     curves = {
         name: (measure.curve, int(measure.values["values"] / measure.values["samples"]))

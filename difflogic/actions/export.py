@@ -25,11 +25,11 @@ class Exports(ActionResult):
     netlist: Exported
     """Exported circuit: a cell, a grid of cells, or a function."""
     name: str
-    """Name on which the names of files and modules are based."""
+    """Base name of files and modules."""
     by_format: dict[str, Files]
 
     def verify(self, form: str) -> list[str]:
-        """Check the files of a format with other programs; return sentences on what is proved. Raises ToolError."""
+        """Check the files of the format `form` with other programs; return what they proved. Raises ToolError."""
         return formats.verify(self.netlist, self.name, form, self.by_format[form])
 
 
@@ -76,13 +76,13 @@ def export(
     words: list[str] = []
     if isinstance(held, FunctionNetlist):
         if grid is not None:
-            raise UsageError(f"--grid is for the cells of an automaton: a {held.kind} has none.")
+            raise UsageError(f"--grid requires an automaton, got a {held.kind}.")
         if fraction_bits is not None and held.reads_bits:
-            raise UsageError("--fraction-bits is for thresholds of numbers: this function reads bits.")
+            raise UsageError("--fraction-bits requires thresholds of numbers, but this function reads bits.")
         netlist = replace(held, thermometer=replace(held.thermometer, fraction_bits=fraction_bits))
         title, note = _of_function(netlist, given), ""
     elif fraction_bits is not None:
-        raise UsageError("--fraction-bits is for controllers: the cells of an automaton are bits already.")
+        raise UsageError("--fraction-bits requires a controller or function, got an automaton.")
     else:
         netlist, title, note = held.netlist, _of_cell(held, chosen), held.told
         if grid is not None:
@@ -116,5 +116,5 @@ def _of_function(function: FunctionNetlist, given: Given) -> str:
         return f"{text}inputs"
     fixed = function.thermometer.fixed_point()
     return (
-        f"{text}thresholds; in fixed point {fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
+        f"{text}thresholds; in fixed point {fixed.width} bits per number, {fixed.fraction_bits} of them fraction bits"
     )

@@ -78,7 +78,7 @@ def prove(
         visible: Number of visible channels of two circuits; None: as stated in the files.
 
     Returns:
-        The result in total, and of each checker.
+        The overall result, and the result of each checker.
 
     Raises:
         UsageError: An argument does not apply to the circuit.
@@ -92,15 +92,15 @@ def prove(
     from difflogic.evaluation import proof_file, trained_circuit
 
     if not isinstance(given, str | PathLike):
-        raise UsageError("The proof of one circuit needs its run: give a run folder, or two circuits.")
+        raise UsageError("A proof of one circuit requires its run: give a run folder, or two circuits.")
     run = Path(given)
     if source.is_of_agents(run):
         raise UsageError(
-            f"A controller or classifier is proved equal to another: name that too, as in `difflogic prove {run} FILE`."
+            f"A controller or classifier can only be compared: name another one, as in `difflogic prove {run} FILE`."
         )
     if run.is_file() and run.suffix != ".safetensors":
         claims, folder = [_claim_of_file(run, every_start, size)], None
-        note = f"{run}: for the task of {CONFIG} next to it."
+        note = f"{run}: for the task in {CONFIG} in the same folder."
     else:
         trained = trained_circuit.load(run)
         note, folder = trained.told, trained.folder
@@ -134,13 +134,13 @@ def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) 
 
     if not (task := path.parent / CONFIG).is_file():
         raise UsageError(
-            f"The proof of one circuit needs its task, and there is no {task}: name a run, or two circuits."
+            f"A proof of one circuit requires its task, but {task} does not exist: name a run, or two circuits."
         )
     return proofs.of_circuit(source.load(path).netlist, Config.load(task), path, every_start, size)
 
 
 def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> ActionResult:
-    """Prove the claim of a proof.json again and report differences from the file.
+    """Prove the claim of a proof.json again, and compare the result with the file; `ok` is True if both confirm it.
 
     Args:
         file: Path of the proof.json.
@@ -160,7 +160,7 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Acti
         if isinstance(held, FunctionNetlist) or proofs.fingerprint(held.netlist) != proofs.fingerprint(
             claimed.claim.netlist
         ):
-            raise UsageError(f"{file} is about another circuit than that of {given}: their hashes differ.")
+            raise UsageError(f"{file} is not a proof about the circuit of {given}: their hashes differ.")
     # The result in the file is not trusted: the claim is proved again, and the results are compared.
     again = proofs.decide(claimed.claim, seconds, claimed.judge)
     lies = proofs.lies(claimed, again)
@@ -180,7 +180,7 @@ def _compared(
         return _functions_compared(first, second, programs)
     if isinstance(first, FunctionNetlist) or isinstance(second, FunctionNetlist):
         kind = first.kind if isinstance(first, FunctionNetlist) else second.kind
-        raise UsageError(f"A {kind} is compared with a {kind}, and not with a cell's circuit.")
+        raise UsageError(f"Cannot compare a {kind} with the circuit of a cell: give another {kind}.")
     return _cells_compared(first, second, checkers, programs)
 
 
@@ -211,7 +211,7 @@ def _functions_compared(first: FunctionNetlist, second: FunctionNetlist, program
     words = first.words
     if not programs:
         raise UsageError(
-            f"--checker network is only for automata: {first.kind}s can be compared by {', '.join(JUDGES)}."
+            f"--checker network is only for automata: for a {first.kind}, choose from {', '.join(JUDGES)}."
         )
     claim = f"have the same {words.choice if first.choices else 'outputs'} for every {words.sample}"
     ones = "inputs that are 1" if first.reads_bits else "thresholds that are reached"
@@ -226,7 +226,7 @@ def _cells_compared(
     verdicts += equality.prove(first.netlist, second.netlist, programs)
     alike = first.netlist.periodic == second.netlist.periodic
     # Checkers compare single cells, with the neighbours as inputs, independently of the boundary.
-    border = "Note: one of the two is periodic and the other is not; cells at the border of a grid see that."
+    border = "Note: only one of the two is periodic, so cells at the border of a grid may differ."
     told = "\n".join(filter(None, (each.told for each in pair)))
     return _of_verdicts(
         verdicts,
@@ -263,4 +263,4 @@ def _of_verdicts(
 def _counterexample(example: Counterexample, label: str) -> str:
     ones = ", ".join(example.ones) or "none"
     values = "; ".join(f"{name}: {one} and {other}" for name, one, other in example.outputs)
-    return f"Counter-example, evaluated in both: {label}: {ones}. In each, {values}."
+    return f"Counterexample, evaluated in both: {label}: {ones}. Outputs of each: {values}."

@@ -76,11 +76,11 @@ class ActionResult:
         """
         path = self.folder if folder is None else Path(folder)
         if path is None:
-            raise UsageError('This result belongs to no run folder: name a folder for its files, as in keep("out").')
+            raise UsageError('This result has no run folder: give a folder for its files, as in keep("out").')
         written = [path / name for name in self.files]
         outdated = [path / name for name in {*self.outdated} - self.files.keys()]
         try:
-            if folder is not None:  # a run folder that was deleted or moved is not made again
+            if folder is not None:  # a run folder that was deleted or moved is not created again
                 path.mkdir(parents=True, exist_ok=True)
             for path, content in zip(written, self.files.values(), strict=True):
                 files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
@@ -122,7 +122,7 @@ def opened(given: Given, periodic: bool | None = None, visible: int | None = Non
 
 
 def name_of(given: Given) -> str:
-    """Return a name for output files: that of the folder of a run or `circuit.json`, of another file, or the rule."""
+    """Return a name for output files: that of the run folder, the folder of a circuit.json, another file or a rule."""
     if not isinstance(given, str | PathLike):
         return given.name.replace("/", "") if isinstance(given, LoadedCircuit) else "circuit"
     path = Path(given).resolve()

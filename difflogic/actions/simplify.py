@@ -26,8 +26,8 @@ from difflogic.system.words import counted
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
 """Number of episodes for pruning a controller, and number of new episodes for testing it afterwards."""
-WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
-STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
+WORDS = {True: "Proved equal", False: "NOT EQUAL, which is a bug in difflogic", None: "Not proved equal"}
+STOPPED = "Stopped by Ctrl-C: this is the smallest circuit found so far."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +83,7 @@ def simplify(
         )
         return _of_cell(held, result)
     if from_start or size is not None:
-        raise UsageError(f"`from_start` and `size` are for automata, and the circuit is a {held.kind}.")
+        raise UsageError(f"`from_start` and `size` are for automata, got a {held.kind}.")
     return _of_function(held, task, on_pass, EFFORTS[effort])
 
 
@@ -106,27 +106,27 @@ def _of_cell(circuit: LoadedCircuit, result: PipelineResult) -> Simplification:
     words.append(f"{WORDS[simplified.verdict.equal]} in its visible channels: {simplified.verdict.how}.")
     if result.reachable is not None:
         verdict = result.reachable.verdict
-        words.append(f"{WORDS[verdict.equal]} from its own start on, and there alone: {verdict.how}.")
+        words.append(f"{WORDS[verdict.equal]} only from its own initial state on: {verdict.how}.")
     if result.pruned is not None:
         # A task with one initial state and synchronous updates has only one rollout.
         rollouts = (
             f"{result.pruned.rollouts} rollouts of the task" if result.pruned.rollouts > 1 else "its only rollout"
         )
         words.append(
-            f"Pruned to its task: it shows the same as before on {rollouts}. Elsewhere it differs: other starts, "
-            "sizes, steps or damage."
+            f"Pruned for its task: it shows the same as before on {rollouts}. It may differ elsewhere: for other "
+            "initial states, sizes, steps or damage."
         )
     channels = channel_names(netlist.origin)
     words.append(f"{report['gates']['before']} gates became {count}, channels {channels}.{_tables(report)}")
     if once < count:
-        words.append(f"As the paper counts perception, gates that see one channel alone once for all channels: {once}.")
+        words.append(f"Counted as in the paper, with the perception gates of all channels counted only once: {once}.")
     title = f"{circuit.name}: {report['gates']['before']} gates per cell"
     return _made(title, words, report, netlist, tuple(result.steps), "channels", result.proved, note=circuit.told)
 
 
 def _of_function(function: FunctionNetlist, task: bool, on_pass: OnPass, effort: int) -> Simplification:
     if task and not isinstance(function, Controller):
-        raise UsageError("`task` needs a controller, which meets observations: a function has no task.")
+        raise UsageError("`task` requires a controller, since only controllers have a task.")
     smaller, tested = functions.simplified(function, on_pass, effort), None
     if task and isinstance(smaller.netlist, Controller) and not smaller.stopped:
         # This import is local, since only pruning needs gymnasium.
@@ -149,7 +149,7 @@ def _of_function(function: FunctionNetlist, task: bool, on_pass: OnPass, effort:
     proved = f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.netlist)}."
     words = [smaller.note, STOPPED if stopped else "", proved]
     if tested is not None:
-        words.append(f"Pruned to its task: {tested.words}")
+        words.append(f"Pruned for its task: {tested.words}")
     thresholds = "" if function.reads_bits else f", {function.inputs} thresholds became {netlist.inputs}"
     words.append(f"{live_gates(function)} gates became {live_gates(netlist)}{thresholds}.{_tables(report)}")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
@@ -160,7 +160,7 @@ def _of_function(function: FunctionNetlist, task: bool, on_pass: OnPass, effort:
 
 
 def _tables(report: dict[str, Any]) -> str:
-    return f" They fit in {counted(report['lut3'], 'look-up table')} of three inputs."
+    return f" They fit in {counted(report['lut3'], 'lookup table')} of three inputs."
 
 
 def _size(function: FunctionNetlist) -> str:

@@ -68,7 +68,9 @@ class Agents(Session[Member, AgentRun]):
         """
         population, device = request.population, _device(placement)
         if not 1 <= population <= MOST_MEMBERS or config.seed + population > 1 << 32:
-            raise ConfigError(f"A population has 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}.")
+            raise ConfigError(
+                f"Expected a population of 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}."
+            )
         check_stop(config, request.solved_models, population)
         source = None if request.init_from is None else best_arrays(Path(request.init_from), config)
         members = [
@@ -162,7 +164,7 @@ class Agents(Session[Member, AgentRun]):
             raise BrokenOffError
 
     def _accept(self, means: Sequence[float | None]) -> list[bool]:
-        """Return, for each agent, whether it also passes the final episodes; all False if too few `means` suffice."""
+        """Return, for each agent, whether it also passes the final episodes; all False if too few reach it."""
         least = self.config.evaluation.threshold
         good = [mean is not None and mean >= least for mean in means]
         if not 0 < self.stop_when_solved <= sum(good):
@@ -245,10 +247,10 @@ def _device(placement: Placement) -> Device:
 
 
 def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
-    """Return a run's best agent as arrays. Raises CheckpointError, or ConfigError if `config` has another shape."""
+    """Return the arrays of a run's best agent. Raises CheckpointError, or ConfigError if `config` differs in shape."""
     saved = checkpoint.read_agents(chosen.run_folder(path))
     if (difference := agent_shape.difference(config.to_dict(), saved.config.to_dict())) is not None:
-        raise ConfigError(f"--init-from needs a run of agents of the same shape: {difference}.")
+        raise ConfigError(f"--init-from requires a run of agents of the same shape: {difference}.")
     best = saved.members[saved.best]
     return {"wiring": np.array(best.config.seed, dtype=np.int64), **best.arrays}
 

@@ -182,7 +182,7 @@ class Automata(Session[Replica, Run]):
             )
 
     def _save_best(self) -> None:
-        """Save the best model so far: a solution, otherwise the one with the fewest mismatches, in a tie the latest."""
+        """Save the best model so far: a solution, otherwise the one with the fewest mismatches; the latest in a tie."""
         solutions = self._solutions()
         candidates = solutions or self.members
         member = candidates[best_of(candidates)]
@@ -203,7 +203,7 @@ class Automata(Session[Replica, Run]):
             self.complete = self._run_passes(prune=False)
 
     def _run_passes(self, prune: bool = True) -> bool:
-        """Run the finishing passes on the best circuit, then on the last ones; return whether the task is solved."""
+        """Run the finishing passes on the best circuit, then on the last circuits; return whether one passes them."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
             return passes is not None
@@ -237,7 +237,7 @@ class Automata(Session[Replica, Run]):
                 try:
                     results.draw(self.folder, self.placement.engine, self._own, best)
                 except FaultyTaskError as error:
-                    self.observer.noticed(f"{error} The run is complete without them.")
+                    self.observer.noticed(f"{error} The run is complete, but has no images of the task.")
         self.write_end(text)
         return Run(
             path=None if self.folder is None else self.folder.path,

@@ -19,7 +19,7 @@ def check(request: TrainRequest) -> None:
         if not request.until_solved:
             raise UsageError("`restarts` is for automata: agents restart with `until_solved`.")
         if within is not None and within.epochs is not None:
-            raise UsageError("`within` of agents is a time, say 60s, 5m or 2h: their steps limit each attempt.")
+            raise UsageError("`within` must be a time for agents, such as 5m or 2h: their steps limit each attempt.")
         return
     epochs = config.epochs
     useful, most = math.ceil(_effort_of_first_look(config)), stalled.most_restarts(config, epochs)

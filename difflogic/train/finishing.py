@@ -79,7 +79,7 @@ class Finishing:
 
 
 def learned_once(config: Config) -> Config:
-    """Return a simpler configuration: an image without repeated or dark channels, and no stability after T.
+    """Return a simpler configuration: an image without repeated or dark channels, and without stability after step T.
 
     Finishing passes later add the rest. If they cannot, or an initial image fixes the channels, return `config`.
     """
@@ -101,7 +101,7 @@ def can_be_finished(config: Config) -> bool:
 
 
 def fitted(config: Config, circuit: Circuit) -> Config:
-    """Return `config` with the shape of a synthesized circuit as its model."""
+    """Return `config` with a `model` section that describes the shape of `circuit`, a synthesized circuit."""
     perceive, update = ([layer.shape[-2] for layer in layers] for layers in circuit.logits.values())
     inputs = circuit.channels * (1 + circuit.kernels * perceive[-1])
     model = {

@@ -1,4 +1,4 @@
-"""Live display of a training in a notebook of IPython: progress bar, current automaton, and curves."""
+"""Live display of training in an IPython notebook: progress bar, current automaton, and curves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARE = 0.05
 
 
 def observer(engine: Engine) -> Observer:
-    """Return the default observer: in a notebook a live display, elsewhere an observer without effect."""
+    """Return the default observer: a live display in a notebook, otherwise an observer without effect."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return Observer() if getattr(shell, "kernel", None) is None else LiveDisplay(engine)
 

@@ -86,7 +86,7 @@ class Standing:
 
 
 class Observer:
-    """Base class of observers, which receive reports of a training and may end it. Override the methods you need.
+    """Base class of observers, which receive reports during training and may end it. Override the methods you need.
 
     The training thread calls the methods, so a slow method slows the training. For agents, an epoch is an
     environment step, and `advanced` is called after each iteration.
@@ -141,7 +141,7 @@ class Observer:
         """Receive the engine that a benchmark in the first epochs chose for later epochs, and the reason."""
 
     def noticed(self, text: str) -> None:
-        """Receive a notice for the user, in one sentence."""
+        """Receive a notice for the user: a sentence, or a few."""
 
     def saved(self, epoch: int) -> None:
         """Receive the epoch of a saved checkpoint."""

@@ -46,7 +46,7 @@ def notice(config: Config) -> str | None:
     if first == task.steps:
         field, cost = "task.steps", f", with which an epoch takes {enough / first:.2g} times as long"
     return (
-        f"In {first} steps a signal gets {_distance(config, first)}, so that at least {cells} stay wrong, whatever is "
+        f"In {first} steps a signal travels {_distance(config, first)}, so at least {cells} stay wrong, whatever is "
         f"learned: {field} should be at least {enough}{cost}."
     )
 
@@ -128,5 +128,5 @@ def _refusal(config: Config) -> str:
     where = "on a torus " if config.model.periodic else ""
     return (
         f"This target cannot grow from {start} {where}in any number of steps, because cells with equal neighbourhoods "
-        "stay equal: set model.periodic to false, so that there is a border, or task.start to another, say seed."
+        "stay equal: set model.periodic to false, so that there is a border, or change task.start, for example to seed."
     )

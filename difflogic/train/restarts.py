@@ -207,7 +207,7 @@ def resume(
         if record.is_over:
             last = folder / record.attempts[-1].folder
             raise UsageError(
-                f"The run in {folder} has ended and has no attempts left: train one of them further, for example with "
+                f"The run in {folder} has ended and has no attempts left: continue one of them, for example with "
                 f"--resume {files.quoted(last)} --epochs N --stop-when-solved 0."
             )
         if isinstance(record.config, Config):

@@ -71,7 +71,7 @@ class EndedRun(Generic[M]):
 
     @cached_property
     def _temporary(self) -> Path:
-        raise UsageError("This run of agents is in memory, and its folder is needed: train it with `out`.")
+        raise UsageError("This run of agents is in memory, but its folder is required: train with `out`.")
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"in {self.path}"
@@ -222,7 +222,7 @@ def load_run(folder: Source) -> Run:
 
 
 def _record(folder: Path) -> tuple[dict[str, Any], EngineInfo]:
-    """Return the manifest of a run and the engine that last trained it. Raises RunFolderError without an engine."""
+    """Return the manifest of a run and the engine that last trained it. Raises RunFolderError if it names none."""
     record = manifest.read(folder)
     engine = manifest.last_engine(record)
     if engine is None:

@@ -92,7 +92,7 @@ def fit(
     folder = None if out is None else Path(out)
     if resume is not None:
         if what is not None or out is not None:
-            raise UsageError("A resumed run has its own configuration and folder: give `resume` without them.")
+            raise UsageError("A resumed run keeps its configuration and folder: drop `what` and `out`.")
         earlier = chosen.path_of(resume)
         request = resumed(earlier, epochs=epochs, **options)
         placement = place_again(last_engine(earlier)) if engine == "auto" else _place(engine)
@@ -138,18 +138,18 @@ def resumed(folder: Path, **changes: Any) -> TrainRequest:
         config, saved = checkpoint.config_of(folder), request_file.read(checkpoint.locate(folder).parent)
         unit, other = ("steps", "epochs") if isinstance(config, PolicyConfig) else ("epochs", "steps")
         if other in changes:
-            raise UsageError(f"The run in {folder} is counted in {unit}: give `{unit}`.")
+            raise UsageError(f"Training of {folder} is counted in {unit}: give `{unit}`.")
         total = changes.pop(unit, None)
         config = config if total is None else config.with_epochs(total)
         request, allowed = replace(saved or TrainRequest(), config=config), ("engine", "stop_when_solved")
     if "within" in changes and not request.until_solved:
-        raise UsageError(f"`within` limits training until solved, which the run in {folder} does not do: drop it.")
+        raise UsageError(f"`within` requires training until solved, unlike the run in {folder}: drop it.")
     if refused := [f"`{name}`" for name in changes if name not in allowed]:
         if not is_attempts:
             raise UsageError(f"A resumed run is trained as it was configured: drop {', '.join(refused)}.")
         raise UsageError(
             f"The attempts in {folder} share the epochs they began with, and cannot be changed: drop "
-            f"{', '.join(refused)}, or resume one of them alone, say {folder / 'attempt-1'}."
+            f"{', '.join(refused)}, or resume a single attempt, such as {folder / 'attempt-1'}."
         )
     return replace(request, **changes)
 
@@ -229,9 +229,9 @@ def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str 
     why = None
     most = 0 if isinstance(config, PolicyConfig) else stalled.most_restarts(config, config.epochs)
     if request.init_from is not None:
-        why = "`init_from` takes the wiring of another run, so that there is one attempt"
+        why = "`init_from` takes the wiring of another run, so there is only one attempt"
     elif request.starts is not None:
-        why = "`starts` is for one run"
+        why = "`starts` is for a single attempt"
     elif not most and request.population == 1:
         why = f"`epochs` {config.epochs} leaves no room for a second attempt"
     if why is None:

@@ -69,7 +69,7 @@ class Session(ABC, Generic[M, R]):
         self.stop_when_solved = request.solved_models
         if not 0 <= self.stop_when_solved <= max(1, len(members)):
             raise UsageError(
-                f"stop_when_solved counts solved models: expected at most {len(members)}, the population, got "
+                f"stop_when_solved is a number of models: expected at most {len(members)}, the population, got "
                 f"{self.stop_when_solved}."
             )
         self.placement, self.members, self.observer = placement, members, observer
@@ -113,7 +113,7 @@ class Session(ABC, Generic[M, R]):
 
     @abstractmethod
     def report(self, evaluate: bool = False, leaving: bool = False) -> None:
-        """Write and report new rows; if `evaluate`, evaluate and save. `leaving`: last call. Raises BrokenOffError."""
+        """Write and report new rows; `evaluate`: evaluate and save too; `leaving`: last call. Raises BrokenOffError."""
 
     @abstractmethod
     def state(self) -> Checkpoint[Any]:

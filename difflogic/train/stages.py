@@ -92,7 +92,7 @@ def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
 
 
 def on_probes(engine: Engine, job: Job, state: TrainState, evaluation: Evaluation) -> Evaluation:
-    """Return `evaluation` with results on the evaluation grids of `job`; the task must have one target step."""
+    """Return `evaluation` with the mismatches on the evaluation grids of `job`, whose task has one target step."""
     circuit, wrong, wrong_probes = job.circuit.with_logits(state.logits), 0, 0
     for first in range(0, len(job.probes), WORD):
         grids = job.probes[first : first + WORD]

@@ -47,7 +47,7 @@ def fresh(request: TrainRequest) -> Start:
     """
     config, starts, data = request.whole, request.starts, request.data
     if not isinstance(config, Config):
-        raise ConfigError("This configuration trains agents: expected one of automata.")
+        raise ConfigError("Expected a configuration of automata, got one of agents.")
     init_from = None if request.init_from is None else Path(request.init_from)
     configs = populations.configs(config, request.population)
     # The target is tested first, since making circuits takes longer.
@@ -59,9 +59,9 @@ def fresh(request: TrainRequest) -> Start:
     notices = [] if notice is None else [notice]
     if data is not None and config.task.start == "zeros" and not config.train.asynchronous:
         at_odds = data.contradiction(config.model.periodic, config.model.neighbourhood)
-        notices += [f"The samples cannot all be right: {at_odds}."] if at_odds else []
+        notices += [f"The samples contradict each other: {at_odds}."] if at_odds else []
     if grids is not None:
-        notices.append(f"Half of all initial states are sampled from the {len(grids)} in {starts}.")
+        notices.append(f"Half of all initial states are sampled from the {len(grids)} states in {starts}.")
     return Start(saved, members(saved, [[] for _ in configs], data), tuple(notices), source)
 
 
@@ -70,10 +70,10 @@ def _start_grids(config: Config, file: Path | None) -> Grids | None:
     if not config.pool.starts:
         return None
     if file is None:
-        raise UsageError("The configuration needs the file of initial states of pool.starts: give it with `starts`.")
+        raise UsageError("The configuration requires the file of initial states of pool.starts: give it with `starts`.")
     grids = kept_starts.load(file, config)
     if kept_starts.digest(grids) != config.pool.starts:
-        raise UsageError(f"{file} does not hold the initial states that the configuration names by pool.starts.")
+        raise UsageError(f"{file} does not contain the initial states of pool.starts: its hash differs.")
     return grids
 
 
@@ -97,15 +97,15 @@ def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circu
         others = [list(layer.shape) for layer in source.logits.get(network, [])]
         if shapes != others:
             raise CheckpointError(
-                f"`init_from` needs a run with a circuit of the same shape: the {network} logits should be "
-                f"{shapes}, those of {path} are {others}."
+                f"`init_from` requires a run with a circuit of the same shape: expected {network} logits of shapes "
+                f"{shapes}, got {others} in {path}."
             )
     # The wires belong to the trained logits; the boundary is that of the new task.
     return replace(source, periodic=expected.periodic).within(expected.neighbourhood)
 
 
 def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start:
-    """Return the start of a resumed run from its checkpoint `file`; `named` is the path that the user gave.
+    """Return the start of a resumed run from its checkpoint `file`; `named` is the path given by the user.
 
     `config` is the configuration of the run, with the first seed. Raises CheckpointError for an unusable file,
     ConfigError if `config` differs in more than epochs, or UsageError if the run is past `config.train.epochs`.
@@ -117,7 +117,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
         raise ConfigError(f"The run in {folder.path} differs in its configuration: only epochs may change on resume.")
     if saved.epoch > epochs:
         raise UsageError(
-            f"The run in {folder.path} is at epoch {saved.epoch}, past the {epochs} asked for: give more `epochs`."
+            f"The run in {folder.path} is at epoch {saved.epoch}, past the requested {epochs}: give more `epochs`."
         )
     notices = []
     if file.name == checkpoint.PREVIOUS and named.is_dir():
@@ -152,7 +152,7 @@ def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]
         best = checkpoint.load(file)
     except CheckpointError as error:
         # The run itself is intact, so a damaged best model does not prevent training.
-        return None, f"{file} is left out: the next evaluated circuit becomes the best one. {error}"
+        return None, f"{file} is ignored: the next evaluated circuit becomes the best one. {error}"
     # A newer best model was saved just before a crash; its epochs and its evaluation are repeated.
     return (best if best.state.epoch <= epoch else None), None
 

@@ -216,7 +216,7 @@ class SuccessTest:
 
 
 def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | None]:
-    """Return whether a circuit is right on grids of 2 and 4 times the sides, and for boards one more size, by size.
+    """Return, by size, whether a circuit is right on grids of 2 and 4 times the sides, and for boards on one more.
 
     None means undecided. Empty if the task has only one size, or if cells fire at random from one initial state.
     """
@@ -233,7 +233,7 @@ def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | Non
 
 
 def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) -> bool | None:
-    """Return whether the circuit is correct on a grid of this size; None if neither is proved."""
+    """Return whether the circuit is correct on a grid of this size, or None if undecided."""
     config = resized(config, height, width)
     target, start = job.fixed_target(config.task), job.start(config)
     if start is None:
@@ -251,7 +251,7 @@ def turned(probes: Bits) -> Bits:
 
 
 def tiled(probes: Bits, high: int, wide: int) -> Bits:
-    """Join grids side by side to larger grids of `high` x `wide` cells, without the grids that are left over.
+    """Join grids side by side to larger grids of `high` x `wide` cells, and drop grids that are left over.
 
     If there are too few grids to fill one larger grid, grids are repeated. A result has at least the size of a grid.
     """

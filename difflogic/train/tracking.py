@@ -154,14 +154,14 @@ class WandB(Tracker):
 
 
 TRACKERS: dict[str, Callable[[str], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WandB}
-"""Mapping from the words before the colon of `--track`, which are also the names of extras, to trackers."""
+"""Mapping from names of trackers, which are also the names of their extras, to classes."""
 
 
 def opened(place: str) -> Tracker:
     """Open `tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError or MissingPackagesError."""
     kind, _, where = place.partition(":")
     if kind not in TRACKERS or not where:
-        raise UsageError(f"A tracker is tensorboard:DIR, mlflow:URI or wandb:PROJECT, got {place!r}.")
+        raise UsageError(f"Expected tensorboard:DIR, mlflow:URI or wandb:PROJECT, got {place!r}.")
     try:
         return TRACKERS[kind](where)
     except ImportError as error:
@@ -215,7 +215,7 @@ class Tracking(Observer):
                 do(tracker)
             except tracker.errors as error:
                 del self._trackers[place]
-                self._warn(f"{place} is not tracked any more, the training goes on: {first_line(error)}")
+                self._warn(f"Tracking with {place} stopped, but training continues: {first_line(error)}")
 
 
 @contextmanager

@@ -79,7 +79,7 @@ class Trainer(Generic[R]):
         self._is_bare = not isinstance(what, TrainRequest)
         self.request = what if isinstance(what, TrainRequest) else TrainRequest(config=what)
         if self.request.config is None:
-            raise ConfigError("A trainer takes a request that has its configuration: see config.customise.configure.")
+            raise ConfigError("Expected a request with a configuration: see difflogic.config.customise.configure.")
         self.config = self.request.whole
         if isinstance(engine, Device):
             engine = engine.open()
@@ -131,7 +131,7 @@ class Trainer(Generic[R]):
         request = replace(request, config=config, **fields)
         observer = observer or live.observer(self.placement.engine)
         if observer.log_interval < 1:
-            raise ConfigError(f"log_interval must be a whole number of at least 1, got {observer.log_interval}.")
+            raise ConfigError(f"log_interval must be an integer of at least 1, got {observer.log_interval}.")
         rules = rules or Rules(finish=decided if request.decide else None)
         if resume is not None:
             opened = self._resumed(request, Path(resume), observer, rules)
@@ -201,8 +201,8 @@ class Trainer(Generic[R]):
             if before is not None and describe_engine(before) != now:
                 # Engines and drivers round differently: the state is the same, but later states may differ.
                 observer.noticed(
-                    f"The run was on {describe_engine(before)} and continues on {now} from the same state: its numbers "
-                    "will not be the same bit for bit."
+                    f"The run was on {describe_engine(before)} and continues on {now} from the same state: its results "
+                    "will not be identical bit for bit."
                 )
             record = manifest.resume(earlier, config, session.info, self.placement.reason, session.epoch)
             folder.write(manifest.NAME, manifest.to_json(record))

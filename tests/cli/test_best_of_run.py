@@ -80,7 +80,7 @@ def test_resume_continues_the_run_with_its_attempts(difflogic: Call, run: Path) 
     code, _, errors = difflogic("train", "--resume", OUT, "--engine", "cpu")
     assert (code, errors.count("\n")) == (2, 1)
     assert (
-        f"has ended and has no attempts left: train one of them further, for example with --resume '{OUT}/attempt-2'"
+        f"has ended and has no attempts left: continue one of them, for example with --resume '{OUT}/attempt-2'"
         in errors
     )
     record = attempts.read(run)

@@ -38,7 +38,7 @@ def inputs(difflogic: Call) -> Path:
     [
         ("B36/S23", "B36/S23: 2", "each step is one generation of B36/S23."),
         ("film.npy", "film: 2", "It has 0 wrong cells in all 7 pairs of states."),
-        exhaustive("film.npy --frames 2", "film: ", "There is one pair of states, so that none is held out"),
+        exhaustive("film.npy --frames 2", "film: ", "There is only one pair of states, so none is held out"),
         ("t.txt", "t: 0 gates per cell", "is one generation of 5555"),
         exhaustive("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
         exhaustive("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "is one generation of B3/S23."),
@@ -127,7 +127,7 @@ def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> 
         ("nothing.png", "nothing.png"),
         ("z.txt", "z.txt is not a rule table: expected 512 digits"),
         ("B3/S2x", "'B3/S2x' is not a rule: a rule is written B3/S23"),
-        ("lizzard", "There is no file or preset lizzard (did you mean lizard?)"),
+        ("lizzard", "Unknown file or preset lizzard (did you mean lizard?)"),
         ("B3/S23 --frames 3", "--frames does not apply to a rule: drop it."),
         ("r.cells --colors 8", "--colors does not apply to a pattern: drop it."),
         ("r.cells", "name one with --recording-rule"),

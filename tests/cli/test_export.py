@@ -46,7 +46,7 @@ def test_controller_is_written_in_formats_that_hold_one(circuit: Path, capsys: p
     circuit.write_text(function_json.to_json(linear_rule()))
     assert export(circuit, "--format", "all") == 0
     said = capsys.readouterr().out
-    assert said.startswith("board.json: 55 gates, 28 thresholds; in fixed point 19 bits a number")
+    assert said.startswith("board.json: 55 gates, 28 thresholds; in fixed point 19 bits per number")
     assert "golly: left out. The format golly cannot hold a controller: it steps the cells of a grid" in said
     assert {"board.h", "board.v", "board.vhd", "board.blif"} <= {
         path.name for path in (circuit.parent / "out").iterdir()

@@ -117,7 +117,7 @@ def test_proof_of_a_read_only_run_causes_a_warning(board: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "There is nothing to prove: name a run, two circuits, or --check with a proof.json."),
+        ([], "Nothing to prove: give a run, two circuits, or --check with a proof.json."),
         (["board", "board", "--every-start"], "--every-start is only for proofs of one run"),
         (
             ["board", "--judge", "yosys"],
@@ -138,4 +138,4 @@ def test_proof_of_another_circuit_is_refused(board: Path, capsys: pytest.Capture
     kept_run(Path("life"), life, learned(life))
     assert main(["prove", "life"]) == 0
     assert main(["prove", "--check", "life/proof.json", "board"]) == 2
-    assert "is about another circuit than that of board: their hashes differ." in capsys.readouterr().err
+    assert "is not a proof about the circuit of board: their hashes differ." in capsys.readouterr().err

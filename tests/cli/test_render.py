@@ -160,7 +160,7 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
         (["-o", "film.gif", "--channels", "2"], "There is no channel 2: a cell has channels 0 to 1."),
         (["-o", "film.gif", "--channels", "red"], "'red' is not a channel: expected loss, all, or a number."),
         (["-o", "film.gif", "--at", "9"], "The rollout has steps 0 to 3, but step 9 should be shown."),
-        (["-o", "film.gif", "--at", "5-3"], "a range goes from the lower to the higher"),
+        (["-o", "film.gif", "--at", "5-3"], "write the lower end of a range first"),
         (["-o", "film.gif", "--damage-steps", "now"], "'now' is not a list of steps: expected, for example, 12,"),
         (["-o", "film.gif", "--damage-at", "here", "--damage", "1"], "'here' is not a position"),
         (["-o", "film.gif", "--damage-at", "0,0"], "--damage-at and --damage-steps require --damage SIDE."),

@@ -76,7 +76,7 @@ def test_ctrl_c_saves_the_smallest_circuit(
         report = json.loads(printed.out)
         assert (report["stopped"], report["equal"]) == (True, True)
     else:
-        assert "Stopped by Ctrl-C: this is the smallest circuit until then.\nProved equal" in printed.out
+        assert "Stopped by Ctrl-C: this is the smallest circuit found so far.\nProved equal" in printed.out
         assert printed.err.splitlines()[-2].endswith(", stopped by Ctrl-C"), "nothing more is begun"
     assert main(["prove", str(run), "small.json", "--judge", "difflogic"]) == 0
 
@@ -101,8 +101,8 @@ def test_different_circuits_are_reported(file: Path, tmp_path: Path, said: Said)
     other.write_text(json.dumps(data | {"outputs": data["outputs"][::-1], "periodic": True}))
     out = said("prove", file, other, "--judge", "difflogic", code=1).out
     assert "DIFFERENT" in out
-    assert "Counter-example, evaluated in both: inputs that are 1: " in out
-    assert "Note: one of the two is periodic and the other is not" in out
+    assert "Counterexample, evaluated in both: inputs that are 1: " in out
+    assert "Note: only one of the two is periodic" in out
     assert out.endswith("Different: the two do not compute the same next state from every neighbourhood.\n")
     report = json.loads(said("prove", file, other, "--judge", "difflogic", "--json", code=1).out)
     assert (report["equal"], report["same_boundary"]) == (False, False)
@@ -130,7 +130,7 @@ def test_from_start_allows_fewer_gates(difflogic: Call) -> None:
     assert difflogic(*train, "r", "--set", 'task.start="seed"').code == 0
     found = difflogic("simplify", "r", "--from-start", "--task", "-o", "small.json")
     assert found.code == 0
-    assert "Proved equal from its own start on, and there alone: " in found.out
+    assert "Proved equal only from its own initial state on: " in found.out
     assert "... resubstitution on reachable states: " in found.errors
     assert netlist_json.load(Path("small.json")).scenario.start == "seed"
     report = json.loads(difflogic("simplify", "r", "--from-start", "--json").out)

@@ -154,7 +154,7 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
         ((), 4, ""),
         (("--restarts", 1), 2, ""),
         (("--restarts", 0), None, ""),
-        (("--init-from", "other"), None, "--init-from takes the wiring of another run, so that there is one attempt."),
+        (("--init-from", "other"), None, "--init-from takes the wiring of another run, so there is only one attempt."),
         (("--population", 2), None, ""),
         (("--population", 2, "--restarts", 1), 2, ""),
         (("--epochs", 1), None, "--epochs 1 leaves no room for a second attempt."),
@@ -323,7 +323,7 @@ def test_until_solved_ends_at_its_limit_and_is_resumed(difflogic: Call) -> None:
     assert more.code == 1
     assert "Not solved within 40 epochs" in more.out
     refused = difflogic("train", "--resume", "run/attempt-1", "--within", "9s", "--engine", "cpu")
-    assert (refused.code, "which the run in run/attempt-1 does not do: drop it." in refused.errors) == (2, True)
+    assert (refused.code, "unlike the run in run/attempt-1: drop it." in refused.errors) == (2, True)
 
 
 def test_population_of_zero_is_refused_with_and_without_restarts(difflogic: Call, tmp_path: Path) -> None:

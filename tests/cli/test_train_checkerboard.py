@@ -143,7 +143,7 @@ BAD_INPUT = [
     (["--seed", "-1"], 2, "seed must be a whole number between 0 and 4294967295, got -1."),
     (["--population", "0"], 2, "--population must be a whole number between 1 and 2147483648, got 0."),
     (["--population", "-4"], 2, "--population must be a whole number between 1 and 2147483648, got -4."),
-    (["--stop-when-solved", "3", "--population", "2"], 2, "stop_when_solved counts solved models: expected at most 2, "
+    (["--stop-when-solved", "3", "--population", "2"], 2, "stop_when_solved is a number of models: expected at most 2, "
                                                           "the population, got 3."),
     (["--gpu"], 2, "--gpu means --engine gpu, got --engine reference too: give only one of them."),
     (["--engine", "cuda"], 2, "--engine must be auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME, got 'cuda'."),

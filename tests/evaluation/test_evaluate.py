@@ -335,7 +335,7 @@ def test_what_cannot_be_evaluated(tmp_path):
         evaluate(untrained, ReferenceEngine())
     with pytest.raises(NotFoundError, match="There is no run folder or checkpoint at"):
         evaluate(tmp_path / "nowhere", ReferenceEngine())
-    with pytest.raises(UsageError, match="at least 1 start, got 0"):
+    with pytest.raises(UsageError, match="must be at least 1, got 0"):
         evaluate(untrained, ReferenceEngine(), starts=0)
 
 

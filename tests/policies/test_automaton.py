@@ -105,6 +105,6 @@ def test_it_is_trained_judged_damaged_drawn_and_exported(tmp_path, capsys):
     assert netlist_json.load(path / "circuit.json").channels == 4
     run("export", path / "circuit.json", "--format", "golly", "--out", tmp_path)
     assert main(["evaluate", str(small), "--damage", "2"]) == 2
-    assert "give the run of an automaton that acts" in capsys.readouterr().err
+    assert "requires the run of a policy automaton" in capsys.readouterr().err
     assert main(["export", str(path), "--format", "golly", "--out", str(tmp_path)]) == 2
     assert "cannot hold a controller" in capsys.readouterr().err

@@ -183,8 +183,8 @@ def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     with pytest.raises(DataError, match="lacks the column width_cm"):
         difflogic.evaluate(function, data=load_table(less, "kind"))
     for more, sentence in (
-        ((), "has no rows of its own: give --data FILE"),
-        (("--data", other, "--label", "kind", "--starts", 3), "--starts means nothing to the classifier"),
+        ((), "contains no rows: give --data FILE"),
+        (("--data", other, "--label", "kind", "--starts", 3), "--starts does not apply to the classifier"),
         (("--data", other, "--label", "kind", "--html", tmp_path / "page.html"), "--html means nothing"),
     ):
         code, told = refusal(capsys, "evaluate", function, *more)
@@ -255,7 +255,7 @@ def test_a_table_is_read_as_other_programs_write_it(tmp_path, capsys, text, feat
 def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
     asked = ("train", "--data", file, "--label", "kind", "--out", tmp_path / "run")
     for more, sentence in (
-        (("lizard",), "give --data FILE with it, and no PRESET"),
+        (("lizard",), "give --data FILE, and no PRESET"),
         (("--until-solved",), "A classifier has no episodes"),
         (("--algorithm", "ppo"), "--algorithm is for agents, but this trains a classifier"),
         (("--epochs", 3), "--epochs is for automata"),

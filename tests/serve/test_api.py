@@ -146,7 +146,7 @@ def test_unreachable_target_is_noticed_in_the_preview(client):
     """The notice names the number of steps that an image grown from one cell needs."""
     request = {"preset": "lizard", "set": {"task.steps": 3}}
     seen = client.post("/jobs/preview", json=request).json()
-    assert "In 3 steps a signal gets from the one cell to 7x7" in seen["notices"][0]
+    assert "In 3 steps a signal travels from the one cell to 7x7" in seen["notices"][0]
     assert "task.steps should be at least 9, with which an epoch takes 3 times as long." in seen["notices"][0]
     assert client.post("/jobs/preview", json={"preset": "lizard"}).json()["notices"] == []
 

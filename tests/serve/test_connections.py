@@ -232,7 +232,7 @@ def test_files_that_are_no_certificate_are_refused_at_once(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--trusted-proxy", "lab.example"], "'lab.example' is not an IP address or a network"),
+        (["--trusted-proxy", "lab.example"], "'lab.example' is not an IP address or network"),
         (["--root-path", "difflogic"], "'difflogic' is reserved, or not a path"),
         (["--root-path", "/a/../b"], "is reserved, or not a path"),
         (["--root-path", "/api"], "is reserved, or not a path"),

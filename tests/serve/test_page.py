@@ -161,7 +161,7 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
     choose_action(page, "smaller")
     page.see("from its own initial state", "dialog")
     page.click("dialog .primary")
-    page.see("Proved equal from its own start", ".follow-ups")
+    page.see("Proved equal only from its own initial state", ".follow-ups")
     page.wait("document.querySelector('.living')?.src.endsWith('live.html')")
     assert live.store.jobs("ann", text="a heart", kind="train")[0].config["train"]["epochs"] == 600
 

@@ -118,7 +118,7 @@ def test_a_training_that_begins_with_the_circuit_of_another(store, trained, undi
     job, _ = store.submit("ann", spec_of(config.with_(model=other), source=trained))
     failed = ended(store, job.id)
     assert (failed.status, failed.lost_tries) == ("failed", 0)
-    assert failed.reason.startswith("`init_from` needs a run with a circuit of the same shape")
+    assert failed.reason.startswith("`init_from` requires a run with a circuit of the same shape")
     assert str(store.folder) not in failed.reason
 
 

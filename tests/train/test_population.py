@@ -252,7 +252,7 @@ def test_population_beyond_the_last_seed_is_refused(config: Config, one: Engine)
 
 
 def test_more_solutions_than_models_are_refused(config: Config, one: Engine, tmp_path: Path) -> None:
-    text = r"counts solved models: expected at most 2, the population, got 3"
+    text = r"is a number of models: expected at most 2, the population, got 3"
     with pytest.raises(UsageError, match=text):
         Trainer(config, one).run(population=2, stop_when_solved=3, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []

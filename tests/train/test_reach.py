@@ -25,7 +25,7 @@ def drawn(rows: tuple[str, ...], start: str = "seed", steps: int = 2, periodic: 
 def test_signal_of_one_cell_fills_a_square() -> None:
     told = reach.notice(drawn(CORNERS, periodic=True))
     assert told == (
-        "In 2 steps a signal gets from the one cell to 5x5, so that at least 4 of the 49 cells of the target stay "
+        "In 2 steps a signal travels from the one cell to 5x5, so at least 4 of the 49 cells of the target stay "
         "wrong, whatever is learned: task.steps should be at least 3, with which an epoch takes 1.5 times as long."
     )
     assert reach.notice(drawn(CORNERS, periodic=True, steps=3)) is None
@@ -56,7 +56,7 @@ def test_signal_of_the_border_begins_with_the_second_step() -> None:
     middle = (".....", ".111.", ".111.", ".111.", ".....")
     told = [reach.notice(drawn(middle, "zeros", steps)) for steps in (1, 2)]
     assert told[0] is not None
-    assert "to a depth of 0, so that at least 9 of the 25 cells" in told[0]
+    assert "to a depth of 0, so at least 9 of the 25 cells" in told[0]
     assert told[0].endswith("task.steps should be at least 2, with which an epoch takes 2 times as long.")
     assert told[1] is None
 

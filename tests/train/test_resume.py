@@ -70,7 +70,7 @@ def test_run_stores_its_starts(tmp_path: Path) -> None:
     np.save(tmp_path / "others.npy", 1 - drawn)
     config, engine = kept_starts.kept(tiny_config(), drawn), open_engine("cpu")
     trainer = Trainer(config, engine)
-    for starts, what in ((None, "give it with `starts`"), (tmp_path / "others.npy", "does not hold")):
+    for starts, what in ((None, "give it with `starts`"), (tmp_path / "others.npy", "does not contain")):
         with pytest.raises(UsageError, match=what):
             trainer.run(out=tmp_path / "refused", starts=starts)
     assert not (tmp_path / "refused").exists()
@@ -297,7 +297,7 @@ def test_resume_refuses_another_configuration(config: Config, engine: Engine, fi
 
 @any_engine_will_do
 def test_resume_refuses_to_go_back(config: Config, engine: Engine, finished: Run) -> None:
-    with pytest.raises(UsageError, match="is at epoch 12, past the 6 asked for: give more `epochs`"):
+    with pytest.raises(UsageError, match="is at epoch 12, past the requested 6: give more `epochs`"):
         Trainer(config, engine).run(epochs=6, resume=finished.path)
 
 
@@ -343,7 +343,7 @@ def test_change_of_the_engine_is_reported(finished: Run, config: Config, engine:
     notes = Diary()
     Trainer(config, engine).run(resume=finished.path, observer=notes)
     assert "The run was on gpu: Imaginary 9000" in notes.notices[0]
-    assert "will not be the same bit for bit" in notes.notices[0]
+    assert "will not be identical bit for bit" in notes.notices[0]
 
 
 @pytest.mark.parametrize(("engine", "population", "operation"), sampled(KILLS, KILLS[1:20:9]), indirect=["engine"])

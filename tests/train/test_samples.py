@@ -105,7 +105,7 @@ def test_missing_and_contradicting_samples_are_reported() -> None:
     y[3, 2, 2] ^= 1
     torn = Dataset.of(np.zeros_like(X), y)
     (notice,) = fresh(TrainRequest(config=config_of(torn), data=torn)).notices
-    assert notice.startswith("The samples cannot all be right: ")
+    assert notice.startswith("The samples contradict each other: ")
     assert not fresh(TrainRequest(config=CONFIG, data=SHIFTED)).notices
 
 

@@ -131,12 +131,12 @@ def test_failing_tracker_is_reported_once(
     monkeypatch.setitem(tracking.TRACKERS, "mlflow", Unreachable)
     run, told = train(tmp_path / "run", "mlflow:http://localhost:1")
     assert (len(run.metrics), run.complete) == (3, True)
-    assert told == [f"mlflow:http://localhost:1 is not tracked any more, the training goes on: {words}"]
+    assert told == [f"Tracking with mlflow:http://localhost:1 stopped, but training continues: {words}"]
 
 
 @pytest.mark.parametrize("place", ["tensorboard", "mlflow:", "disk:here"])
 def test_wrong_place_is_refused(place: str) -> None:
-    with pytest.raises(UsageError, match=r"^A tracker is tensorboard:DIR, mlflow:URI or wandb:PROJECT, got"):
+    with pytest.raises(UsageError, match=r"^Expected tensorboard:DIR, mlflow:URI or wandb:PROJECT, got"):
         train(Path("nowhere"), place)
 
 

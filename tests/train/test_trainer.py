@@ -171,7 +171,7 @@ def test_init_from_starts_from_another_run(finished: Run, config: Config, engine
 def test_init_from_needs_the_same_shape(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     update = dataclasses.replace(config.model.update, widths=(10, 11, 8, 4, 2))
     wider = config.with_(model=dataclasses.replace(config.model, update=update))
-    with pytest.raises(CheckpointError, match=r"the update logits should be \[\[11, 16\], .* are \[\[12, 16\]"):
+    with pytest.raises(CheckpointError, match=r"expected update logits of shapes \[\[11, 16\], .* got \[\[12, 16\]"):
         Trainer(wider, engine).run(init_from=finished.path, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
