@@ -21,7 +21,7 @@ from difflogic.errors import ConfigError
 from difflogic.system.brief import brief
 
 T = typing.TypeVar("T")
-KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
 """Mapping from types to their descriptions in error messages."""
 # Values in a file may have any length, so error messages shorten the values that they quote.
 _SHOWN = reprlib.Repr()

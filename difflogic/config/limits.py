@@ -27,7 +27,7 @@ class Limits:
 
 def between(least: int, most: int) -> Limits:
     """Return limits that allow the integers from `least` to `most`."""
-    words = f"a whole number between {least} and {most}"
+    words = f"an integer between {least} and {most}"
     is_between = lambda value: type(value) is int and least <= value <= most  # noqa: E731
     return Limits(words, is_between, schema={"minimum": least, "maximum": most})
 

@@ -77,7 +77,7 @@ def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
         return min(int(limit), config.epochs)
     done = 0
     for first, last, share in _shares(config):
-        done += min(last - first, int(limit / share + 1e-9))  # a sum of shares may miss a whole number by a rounding
+        done += min(last - first, int(limit / share + 1e-9))  # a sum of shares may miss an integer by a rounding
         limit -= share * (last - first)
         if limit <= 0:
             break

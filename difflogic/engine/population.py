@@ -21,7 +21,7 @@ def configs(config: Config, population: int) -> list[Config]:
     not fit into this machine's memory.
     """
     if type(population) is not int or population < 1:
-        raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
+        raise ConfigError(f"population must be an integer of at least 1, got {population}.")
     # Check the last seed first, since the list of all configurations may be long.
     config.with_(seed=config.seed + population - 1)
     memory.check_any(config, population)

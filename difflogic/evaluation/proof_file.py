@@ -38,7 +38,7 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
     first = data.get("from_step")
     if data["claim"] not in CLAIMS or not (first is None or type(first) is int):
         raise CircuitError(
-            f"claim of a proof must be one of {', '.join(CLAIMS)}, and from_step a whole number or null, got "
+            f"claim of a proof must be one of {', '.join(CLAIMS)}, and from_step an integer or null, got "
             f"{str(data['claim'])[:80]!r} and {netlist_json.shown(first)}."
         )
     netlist = netlist_json.from_data(data["circuit"])

@@ -43,7 +43,7 @@ MOST_CHARACTERS = 400
 MAX_BYTES = 1 << 29
 """Maximum number of bytes of a file, enough for five million gates; parsing takes ten times as much memory."""
 
-KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list", dict: "a JSON object"}
+KINDS = {bool: "true or false", int: "an integer", str: "text", list: "a list", dict: "a JSON object"}
 """Mapping from the Python types of JSON values to their names in error messages."""
 
 _INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")
@@ -225,7 +225,7 @@ def _bit(bits: Mapping[str, int], name: Any, where: str) -> int:
 def _whole(data: Mapping[str, Any], key: str, least: int) -> int:
     value = data.get(key)
     if type(value) is not int or value < least:
-        raise CircuitError(f"{key} must be a whole number of at least {least}, got {shown(value)}.")
+        raise CircuitError(f"{key} must be an integer of at least {least}, got {shown(value)}.")
     return value
 
 

@@ -65,7 +65,7 @@ def test_task_is_listed_with_the_presets(difflogic: Call) -> None:
     assert "side = 4" in difflogic("presets", NAME).out
     assert difflogic("init", NAME, "--set", "task.side=6").code == 0
     text = Path("fill.toml").read_text()
-    assert "# Cells a side (a whole number between 3 and 8; preset: 6)." in text
+    assert "# Cells a side (an integer between 3 and 8; preset: 6)." in text
     Path("fill.toml").write_text(text.replace("side = 6", "side = 3"))
     assert difflogic("train", "--config", "fill.toml", "--engine", "reference", "--out", "run").code == 0
     assert Config.load(Path("run/config.toml")).task.width == 3

@@ -244,7 +244,7 @@ BAD_INPUT = [
     (["train", "tiny", "--restarts", "1", "--init-from", "x"],
      "--restarts and --init-from do not go together: every attempt has a wiring of its own, and that of the run is "
      "kept. Drop one."),
-    (["init", "lizard", "--set", "seed=-1"], "seed must be a whole number between 0 and 4294967295, got -1."),
+    (["init", "lizard", "--set", "seed=-1"], "seed must be an integer between 0 and 4294967295, got -1."),
     (["presets", "life"], "There is no preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
 ]  # fmt: skip
 
@@ -330,4 +330,4 @@ def test_population_of_zero_is_refused_with_and_without_restarts(difflogic: Call
     for restarts in ([], ["--restarts", 1]):
         done = difflogic("train", "tiny", "--population", 0, *restarts, "--engine", "reference", "-o", "new")
         assert (done.code, (tmp_path / "new").exists()) == (2, False)
-        assert done.errors == "Error: --population must be a whole number between 1 and 2147483648, got 0.\n"
+        assert done.errors == "Error: --population must be an integer between 1 and 2147483648, got 0.\n"

@@ -135,14 +135,14 @@ def test_stop_when_solved_counts_models(
 
 
 BAD_INPUT = [
-    (["--epochs", "0"], 2, "epochs must be a whole number between 1 and 2147483648, got 0."),
-    (["--epochs", "-5"], 2, "epochs must be a whole number between 1 and 2147483648, got -5."),
-    (["--batch", "0"], 2, "batch must be a whole number between 1 and 2147483648, got 0."),
-    (["--eval-interval", "0"], 2, "eval_interval must be a whole number between 1 and 2147483648, got 0."),
-    (["--log-interval", "0"], 2, "log_interval must be a whole number of at least 1, got 0."),
-    (["--seed", "-1"], 2, "seed must be a whole number between 0 and 4294967295, got -1."),
-    (["--population", "0"], 2, "--population must be a whole number between 1 and 2147483648, got 0."),
-    (["--population", "-4"], 2, "--population must be a whole number between 1 and 2147483648, got -4."),
+    (["--epochs", "0"], 2, "epochs must be an integer between 1 and 2147483648, got 0."),
+    (["--epochs", "-5"], 2, "epochs must be an integer between 1 and 2147483648, got -5."),
+    (["--batch", "0"], 2, "batch must be an integer between 1 and 2147483648, got 0."),
+    (["--eval-interval", "0"], 2, "eval_interval must be an integer between 1 and 2147483648, got 0."),
+    (["--log-interval", "0"], 2, "log_interval must be an integer of at least 1, got 0."),
+    (["--seed", "-1"], 2, "seed must be an integer between 0 and 4294967295, got -1."),
+    (["--population", "0"], 2, "--population must be an integer between 1 and 2147483648, got 0."),
+    (["--population", "-4"], 2, "--population must be an integer between 1 and 2147483648, got -4."),
     (["--stop-when-solved", "3", "--population", "2"], 2, "stop_when_solved is a number of models: expected at most 2, "
                                                           "the population, got 3."),
     (["--gpu"], 2, "--gpu means --engine gpu, got --engine reference too: give only one of them."),

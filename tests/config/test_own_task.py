@@ -65,7 +65,7 @@ def test_written_settings_can_be_changed_and_read_again() -> None:
     config = configured()
     text = commented(config.with_(data={"sha256": ""}), "Mine.", registered.task_of(config.plugin).task)
     assert '# From where (preset: "left").' in text
-    assert "# Cells a side (a whole number between 3 and 8; preset: 4)." in text
+    assert "# Cells a side (an integer between 3 and 8; preset: 4)." in text
     changed = configured(source=Config.from_toml(text.replace("side = 4", "side = 6")))
     assert (changed.plugin.settings["side"], changed.task.width, changed.data.samples) == (6, 6, 12)
     # With the hash in it, a file means these samples and no others.
@@ -95,11 +95,11 @@ def test_trainer_takes_a_registered_or_other_task(tmp_path: Path) -> None:
             {"task": {"sid": 5}},
             r"Unknown field task.sid \(did you mean side\?\): my-package:fill takes side, word",
         ),
-        (NAME, {"task": {"side": 99}}, "side must be a whole number between 3 and 8, got 99"),
-        (NAME, {"task": {"side": "x"}}, "task.side must be a whole number between 3 and 8, got 'x'"),
+        (NAME, {"task": {"side": 99}}, "side must be an integer between 3 and 8, got 99"),
+        (NAME, {"task": {"side": "x"}}, "task.side must be an integer between 3 and 8, got 'x'"),
         (NAME, {"task": {"word": "lef"}}, r"word must be one of left, right, got 'lef' \(did you mean left\?\)"),
         (NAME, {"plugin": {"name": "other"}}, "leave out plugin"),
-        (NAME, {"data": {"samples": 0}}, "data.samples must be a whole number"),
+        (NAME, {"data": {"samples": 0}}, "data.samples must be an integer"),
         (NAME, {"data": {"samples": 10**9}}, "set data.samples to at most"),
     ],
 )

@@ -94,6 +94,6 @@ def test_fields_without_defaults_are_explained_with_range_and_value() -> None:
               for name, value in table.items() if not isinstance(value, dict)]  # fmt: skip
     assert [name for name in fields if not explained.get(name)] == []
     assert explained["lr"] == "Learning rate of AdamW (a number between 0 and 1e+30; preset: 0.06)."
-    assert explained["epochs"].endswith("(a whole number between 1 and 2147483648; preset: 3500).")
+    assert explained["epochs"].endswith("(an integer between 1 and 2147483648; preset: 3500).")
     assert "fire_rate" not in explained, "it is as it would be anyway"
     assert max(map(len, text.splitlines())) <= 120

@@ -96,11 +96,11 @@ def test_whole_number_is_taken_for_a_float() -> None:
 
 
 VALUES: list[tuple[str, str, Any, str]] = [
-    ("train", "epochs", 0, "epochs must be a whole number between 1 and 2147483648, got 0."),
-    ("train", "epochs", -5, "epochs must be a whole number between 1 and 2147483648, got -5."),
-    ("train", "batch", 0, "batch must be a whole number between 1 and 2147483648, got 0."),
-    ("train", "eval_interval", 0, "eval_interval must be a whole number between 1 and 2147483648, got 0."),
-    ("train", "probes", 0, "probes must be a whole number between 1 and 2147483648, got 0."),
+    ("train", "epochs", 0, "epochs must be an integer between 1 and 2147483648, got 0."),
+    ("train", "epochs", -5, "epochs must be an integer between 1 and 2147483648, got -5."),
+    ("train", "batch", 0, "batch must be an integer between 1 and 2147483648, got 0."),
+    ("train", "eval_interval", 0, "eval_interval must be an integer between 1 and 2147483648, got 0."),
+    ("train", "probes", 0, "probes must be an integer between 1 and 2147483648, got 0."),
     ("optimizer", "lr", -0.1, "lr must be a number between 0 and 1e+30, got -0.1."),
     ("optimizer", "lr", float("nan"), "lr must be a number between 0 and 1e+30, got nan."),
     ("optimizer", "weight_decay", float("inf"), "weight_decay must be a number between 0 and 1e+30, got inf."),
@@ -124,14 +124,14 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("task", "damage_side", 3, "Damage needs both damage_side and damage_steps, got 3 and []."),
     ("task", "start", "boards", 'start "boards" draws from all boards of at most 16 cells, the grid has 256.'),
     ("pool", "size", 12, "pool.size must be batch times a power of two, got 12 for a batch of 2."),
-    ("pool", "reset", -1, "pool.reset must be a whole number between 0 and 2147483648, got -1."),
-    ("task", "height", 2, "height must be a whole number between 3 and 65536, or 1 on a line, got 2."),
-    ("task", "width", -1, "width must be a whole number between 3 and 65536, got -1."),
-    ("task", "steps", 0, "steps must be a whole number between 1 and 2147483648, got 0."),
-    ("task", "loss_channels", 0, "loss_channels must be a whole number between 1 and 1048576, got 0."),
+    ("pool", "reset", -1, "pool.reset must be an integer between 0 and 2147483648, got -1."),
+    ("task", "height", 2, "height must be an integer between 3 and 65536, or 1 on a line, got 2."),
+    ("task", "width", -1, "width must be an integer between 3 and 65536, got -1."),
+    ("task", "steps", 0, "steps must be an integer between 1 and 2147483648, got 0."),
+    ("task", "loss_channels", 0, "loss_channels must be an integer between 1 and 1048576, got 0."),
     ("task", "loss_channels", 9, "loss_channels is 9, but a cell has 8 channels."),
-    ("model", "channels", 0, "channels must be a whole number between 1 and 1048576, got 0."),
-    ("model", "kernels", 0, "kernels must be a whole number between 1 and 1048576, got 0."),
+    ("model", "channels", 0, "channels must be an integer between 1 and 1048576, got 0."),
+    ("model", "kernels", 0, "kernels must be an integer between 1 and 1048576, got 0."),
     (
         "model",
         "kernels",
@@ -140,9 +140,9 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ),
 ]
 TYPES: list[tuple[str, str, Any, str]] = [
-    ("train", "epochs", True, "train.epochs must be a whole number between 1 and 2147483648, got True."),
-    ("train", "epochs", 5.0, "train.epochs must be a whole number between 1 and 2147483648, got 5.0."),
-    ("train", "epochs", "5", "train.epochs must be a whole number between 1 and 2147483648, got '5'."),
+    ("train", "epochs", True, "train.epochs must be an integer between 1 and 2147483648, got True."),
+    ("train", "epochs", 5.0, "train.epochs must be an integer between 1 and 2147483648, got 5.0."),
+    ("train", "epochs", "5", "train.epochs must be an integer between 1 and 2147483648, got '5'."),
     ("optimizer", "lr", True, "optimizer.lr must be a number between 0 and 1e+30, got True."),
     ("optimizer", "lr", "fast", "optimizer.lr must be a number between 0 and 1e+30, got 'fast'."),
     ("model", "periodic", 1, "model.periodic must be true or false, got 1."),
@@ -152,7 +152,7 @@ TYPES: list[tuple[str, str, Any, str]] = [
         "model",
         "perceive",
         {"widths": [9, True], "connections": ["unique"]},
-        "each of model.perceive.widths must be a whole number, got True.",
+        "each of model.perceive.widths must be an integer, got True.",
     ),
     (
         "model",
@@ -228,19 +228,19 @@ def test_constructors_refuse_wrong_values(section: str, field: str, value: Any, 
 
 @pytest.mark.parametrize("value", [2.5, True])
 def test_constructors_refuse_other_numbers_than_whole_ones(value: Any) -> None:
-    with pytest.raises(ConfigError, match=f"^epochs must be a whole number between 1 and 2147483648, got {value}.$"):
+    with pytest.raises(ConfigError, match=f"^epochs must be an integer between 1 and 2147483648, got {value}.$"):
         TrainConfig(epochs=value, batch=1)
-    with pytest.raises(ConfigError, match=rf"^width must be a whole number between 3 and 65536, got {value}\.$"):
+    with pytest.raises(ConfigError, match=rf"^width must be an integer between 3 and 65536, got {value}\.$"):
         TaskConfig(target="checkerboard", height=3, width=value, steps=1)
-    with pytest.raises(ConfigError, match=r"^seed must be a whole number between 0 and 4294967295, got "):
+    with pytest.raises(ConfigError, match=r"^seed must be an integer between 0 and 4294967295, got "):
         dataclasses.replace(SMALL, seed=value)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seed": -1}, "seed must be a whole number between 0 and 4294967295, got -1."),
-        ({"seed": 2**32}, "seed must be a whole number between 0 and 4294967295, got 4294967296."),
+        ({"seed": -1}, "seed must be an integer between 0 and 4294967295, got -1."),
+        ({"seed": 2**32}, "seed must be an integer between 0 and 4294967295, got 4294967296."),
         ({"name": 7}, "name must be text of 1 to 100 visible characters without slashes, got 7."),
         ({"train": 7}, "train must be a table, got 7."),
         (
@@ -301,7 +301,7 @@ def test_every_number_fits_into_32_bits(section: str, name: str, number: Any) ->
 
 
 def test_layer_width_fits_into_32_bits() -> None:
-    with pytest.raises(ConfigError, match=r"^each of widths must be a whole number between 1 and 1048576, got 429"):
+    with pytest.raises(ConfigError, match=r"^each of widths must be an integer between 1 and 1048576, got 429"):
         NetworkConfig((9, 2**32), ("unique",))
 
 
@@ -314,7 +314,7 @@ def test_number_beyond_every_float_is_refused() -> None:
     ("widths", "connections", "message"),
     [
         ((9,), (), "widths needs inputs and at least one layer, got [9]."),
-        ((9, 0), ("unique",), "each of widths must be a whole number between 1 and 1048576, got 0."),
+        ((9, 0), ("unique",), "each of widths must be an integer between 1 and 1048576, got 0."),
         ((9, 8), (), "connections needs one scheme per layer: 1 expected, 0 given."),
         ((9, 8), ("spiral",), "Unknown connections 'spiral': expected one of first_kernel, unique, random."),
     ],

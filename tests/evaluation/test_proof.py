@@ -218,7 +218,7 @@ def change(data: dict, *path: str, to: object) -> dict:
         (("version",), 2, "Expected format difflogic-proof version 1, got format difflogic-proof version 2"),
         (("claim",), "all", "claim of a proof must be one of every-start, one-start, rule"),
         (("proved",), 1, "proved of a proof must be true or false, got 1"),
-        (("from_step",), "3", "and from_step a whole number or null"),
+        (("from_step",), "3", "and from_step an integer or null"),
         (("circuit", "gates", 0, "gate"), 9, "its hash differs from circuit_sha256"),
         (("circuit", "habitat", "height"), 8, "The target must have the grid's 16x8 cells"),
         (("target",), ["1"], "The target must have the grid's 16x16 cells"),

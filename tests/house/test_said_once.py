@@ -137,9 +137,9 @@ def test_added_option_is_in_every_interface(found: dict[str, Any]) -> None:
     assert found["document"] == {"type": "integer", "minimum": 1, "maximum": 2**31, "default": 7,
                                  "description": "Wait so many turns [7]."}  # fmt: skip
     assert [(each["about"], each["limits"], each["usual"]) for each in found["form"]] == [
-        ("Wait so many turns.", "a whole number between 1 and 2147483648", "7")
+        ("Wait so many turns.", "an integer between 1 and 2147483648", "7")
     ]
     assert found["kept"] == [9, 9]
-    assert found["refused"] == "`patience` must be a whole number between 1 and 2147483648, got 0."
+    assert found["refused"] == "`patience` must be an integer between 1 and 2147483648, got 0."
     assert found["reference"] == [True, True]
     assert found["sweep"] == [5, 5]

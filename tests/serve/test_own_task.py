@@ -54,7 +54,7 @@ def test_allowed_task_becomes_a_job_that_is_trained() -> None:
                  {"config": {**config.to_dict(), "data": {"samples": 10**8}}}):  # fmt: skip
         with pytest.raises(ApiError, match="draws at most 65536 samples of a task"):
             submitted(ServeSettings(tasks=tasks(NAME)), **many)
-    with pytest.raises(ApiError, match="side must be a whole number between 3 and 8"):
+    with pytest.raises(ApiError, match="side must be an integer between 3 and 8"):
         submitted(ServeSettings(tasks=tasks(NAME)), preset=NAME, set={"task.side": 50})
     assert {NAME, "lizard"} <= {each["name"] for each in about._presets(frozenset({NAME}))}
 

@@ -158,7 +158,7 @@ TINY = "sweep checkerboard-small --epochs 1"
         ("--over optimizer.lr=0:1:log --trials 3", "a logarithm needs numbers above 0"),
         ("--over seed=5..3", "seed has no values: expected LOW..HIGH with LOW below HIGH, or a list, got '5..3'."),
         ("--over seed=1,1", "seed has a value twice"),
-        ("--over model.kernels=4,x", "model.kernels must be a whole number"),
+        ("--over model.kernels=4,x", "model.kernels must be an integer"),
         ("--over optimizer.lr=-1,2", "optimizer.lr must be a number between 0 and 1e+30, got -1."),
         ("--over optimizer.lr", "--over requires FIELD=VALUES, such as optimizer.lr=0.02:0.2:log or seed=0..31"),
         ("", "--over must be 1 to 20 fields with their values"),
@@ -197,8 +197,8 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ({"sampler_seed": "a"}, "sampler_seed must be a whole number between 0 and 4294967295, got 'a'."),
-        ({"population": "x"}, "population must be a whole number between 1 and 2147483648, got 'x'."),
+        ({"sampler_seed": "a"}, "sampler_seed must be an integer between 0 and 4294967295, got 'a'."),
+        ({"population": "x"}, "population must be an integer between 1 and 2147483648, got 'x'."),
         ({"within": 5}, "within must be text, got 5."),
         ({"config": None, "preset": ["lizard"]}, "preset must be text, got ['lizard']."),
         ({"config": tiny_config().with_(pool={"size": 6, "starts": "0" * 64})}, "pool.starts, which a sweep does not"),

@@ -227,9 +227,7 @@ def test_model_that_cannot_be_opened_closes_the_others(config: Config, one: Engi
 
 @pytest.mark.parametrize("population", [0, -2, 1.5])
 def test_population_is_a_positive_number(population: int, config: Config, one: Engine, tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=f"population. must be a whole number between 1 and 2147483648, got {population}"
-    ):
+    with pytest.raises(ConfigError, match=f"population. must be an integer between 1 and 2147483648, got {population}"):
         Trainer(config, one).run(population=population, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
@@ -247,7 +245,7 @@ def test_training_beyond_memory_says_what_fits(
 
 
 def test_population_beyond_the_last_seed_is_refused(config: Config, one: Engine) -> None:
-    with pytest.raises(ConfigError, match="seed must be a whole number between 0 and 4294967295, got 4294967296"):
+    with pytest.raises(ConfigError, match="seed must be an integer between 0 and 4294967295, got 4294967296"):
         Trainer(config.with_(seed=2**32 - 1), one).run(population=2)
 
 

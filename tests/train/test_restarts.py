@@ -104,7 +104,7 @@ def test_attempt_is_the_same_as_a_single_run(config: Config, placement: Placemen
     ("number", "population", "sentence"),
     [
         (5, 1, "5 restarts share 500 epochs, but no attempt stops early before epoch 100: give at most 4 restarts."),
-        (-1, 1, "`restarts` must be a whole number between 0 and 2147483648, got -1."),
+        (-1, 1, "`restarts` must be an integer between 0 and 2147483648, got -1."),
         (1, 6, "With restarts, 500 epochs are shared by all 6 models, 83 each, but one useful run takes 100: "
                "give a smaller population, or more epochs."),
     ],

@@ -203,14 +203,14 @@ def test_failure_frees_model_and_folder(config: Config, engine: Engine, tmp_path
 
 @pytest.mark.parametrize("epochs", [0, -3])
 def test_epochs_must_be_positive(epochs: int, config: Config, one: Engine) -> None:
-    with pytest.raises(ConfigError, match=f"epochs must be a whole number between 1 and 2147483648, got {epochs}"):
+    with pytest.raises(ConfigError, match=f"epochs must be an integer between 1 and 2147483648, got {epochs}"):
         Trainer(config, one).run(epochs=epochs)
 
 
 def test_contradicting_arguments_are_refused(config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give resume alone"):
         Trainer(config, one).run(resume=tmp_path, out=tmp_path)
-    with pytest.raises(ConfigError, match="log_interval must be a whole number of at least 1, got 0"):
+    with pytest.raises(ConfigError, match="log_interval must be an integer of at least 1, got 0"):
         Trainer(config, one).run(observer=every(0))
 
 
