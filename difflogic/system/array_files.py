@@ -191,9 +191,10 @@ def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str,
     """Return a mapping from names of arrays to (function that opens the array's file, size of the file in bytes)."""
     if isinstance(source, Path) and source.is_dir():
         return {file.stem: (partial(io.FileIO, file), file.stat().st_size) for file in sorted(source.glob("*.npy"))}
-    if not zipfile.is_zipfile(source):
-        raise ValueError("expected an .npz file, or a folder of .npy files")
-    archive = stack.enter_context(zipfile.ZipFile(source))
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(source))
+    except zipfile.BadZipFile as error:
+        raise ValueError("expected an .npz file, or a folder of .npy files") from error
     infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
     return {info.filename.removesuffix(".npy"): (partial(archive.open, info), info.file_size) for info in infos}
 

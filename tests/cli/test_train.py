@@ -221,6 +221,7 @@ BAD_INPUT = [
     (["train", "tiny", "--target", "large.png"],
         "A grid has at least 3x3 cells: put some around large.png with --padding 1."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the image nowhere.png: No such file or directory."),
+    (["train", "--data", "nowhere.csv"], "Cannot read the file nowhere.csv: No such file or directory."),
     (["train", "tiny", "--invert"], "--invert is for images: give --target or --start with it."),
     (["train", "tiny", "--rule", "B3"], f"'B3' is not a rule: {rules.GRAMMAR}."),
     (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or an image file, got "
