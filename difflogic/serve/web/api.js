@@ -5,10 +5,10 @@ const NO_ANSWER = "The server cannot be reached: is `difflogic serve` running?";
 
 export const UNREACHABLE = 0; // status of an ApiError without an answer
 
-export class ApiError extends Error {
-    constructor(status, code, message) {
+class ApiError extends Error {
+    constructor(status, message) {
         super(message);
-        Object.assign(this, { status, code });
+        this.status = status;
     }
 }
 
@@ -31,8 +31,7 @@ export function whenSignedOut(call) {
 // The session, or null if there is none.
 export async function currentSession() {
     try {
-        caller = await send("GET", "/session", {}, false);
-        return caller;
+        return (caller = await send("GET", "/session", {}, false));
     } catch (error) {
         if (error.status === 401) return null;
         throw error;
@@ -40,49 +39,36 @@ export async function currentSession() {
 }
 
 export async function signIn(token) {
-    await send("POST", "/session", { json: { token } }, false);
+    await send("POST", "/session", { body: { token } }, false);
     return currentSession();
 }
 
 export const signOut = () => send("DELETE", "/session", {}, false);
 
 export const get = (path, options = {}) => send("GET", path, options);
-export const post = (path, json = {}, options = {}) => send("POST", path, { json, ...options });
-export const postForm = (path, form, options = {}) => send("POST", path, { form, ...options });
-export const patch = (path, json) => send("PATCH", path, { json });
+export const post = (path, body = {}, options = {}) => send("POST", path, { body, ...options });
+export const patch = (path, body) => send("PATCH", path, { body });
 export const remove = (path) => send("DELETE", path);
 
-// A streamed answer, for server-sent events.
-export async function open(path, headers, signal) {
-    const response = await reach(path, { headers, signal });
-    if (!response.ok) throw await failure(response);
-    return response;
-}
-
-async function send(method, path, { json, form, headers = {}, signal } = {}, watched = true) {
-    const request = { method, signal, headers: { Accept: "application/json", ...headers } };
+// `body` is a form with files, or sent as JSON.
+async function send(method, path, { body, headers = {}, signal } = {}, watched = true) {
+    const request = { method, body, signal, headers: { Accept: "application/json", ...headers } };
     if (method !== "GET" && caller?.csrf) request.headers["X-CSRF-Token"] = caller.csrf;
-    if (json !== undefined) {
+    if (body && !(body instanceof FormData)) {
         request.headers["Content-Type"] = "application/json";
-        request.body = JSON.stringify(json);
-    } else if (form !== undefined) request.body = form;
-    const response = await reach(path, request);
-    if (!response.ok) throw await failure(response, watched);
+        request.body = JSON.stringify(body);
+    }
+    const response = await open(path, request, watched);
     return response.status === 204 ? null : response.json();
 }
 
-async function reach(path, request) {
-    try {
-        return await fetch(BASE + path, { credentials: "same-origin", cache: "no-store", ...request });
-    } catch (error) {
-        if (request.signal?.aborted) throw error;
-        throw new ApiError(UNREACHABLE, "unreachable", NO_ANSWER);
-    }
-}
-
-async function failure(response, watched = true) {
-    const body = await response.json().catch(() => null); // a proxy's own page is no JSON: its status must do
-    const { code, message } = body?.error ?? {};
+// A response to be read by the caller, such as a file or a stream of events.
+export async function open(path, request = {}, watched = true) {
+    const response = await fetch(BASE + path, { credentials: "same-origin", cache: "no-store", ...request }).catch((error) => {
+        throw request.signal?.aborted ? error : new ApiError(UNREACHABLE, NO_ANSWER);
+    });
+    if (response.ok) return response;
+    const answer = await response.json().catch(() => null); // a proxy's own page is no JSON: its status must do
     if (response.status === 401 && watched) onSignedOut();
-    return new ApiError(response.status, code ?? "unexpected", message ?? `The server answered ${response.status} ${response.statusText}.`);
+    throw new ApiError(response.status, answer?.error?.message ?? `The server answered ${response.status} ${response.statusText}.`);
 }

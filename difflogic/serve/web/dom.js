@@ -15,15 +15,13 @@ export function s(tag, properties = {}, ...children) {
 function filled(element, properties, children) {
     // Children first: the value of a <select> is one of its options.
     element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
-    for (const [name, value] of Object.entries(properties)) assign(element, name, value);
+    for (const [name, value] of Object.entries(properties)) {
+        if (value === null || value === undefined) continue;
+        if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+        else if (PROPERTIES.has(name)) element[name] = value;
+        else if (value !== false) element.setAttribute(name, value === true ? "" : value);
+    }
     return element;
-}
-
-function assign(element, name, value) {
-    if (value === null || value === undefined) return;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (PROPERTIES.has(name)) element[name] = value;
-    else if (value !== false) element.setAttribute(name, value === true ? "" : value);
 }
 
 // A card with a title; `name` is its class and the stem of the title's id.
@@ -72,31 +70,14 @@ let lastId = 0;
 // A unique id for labels and descriptions.
 export const freshId = (stem) => `${stem}-${++lastId}`;
 
-// Resolves after a number of milliseconds; rejects at once if the signal aborts.
-/** @returns {Promise<void>} */
-export function pause(milliseconds, signal) {
-    return new Promise((resolve, reject) => {
-        const stop = () => {
-            clearTimeout(timer);
-            reject(signal.reason);
-        };
-        const timer = setTimeout(() => {
-            signal?.removeEventListener("abort", stop);
-            resolve();
-        }, milliseconds);
-        signal?.addEventListener("abort", stop, { once: true });
-    });
-}
+// Resolves after a number of milliseconds.
+export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 // Calls `work` now and a number of milliseconds after each end, until the signal aborts; a hidden page waits.
 export async function repeat(work, milliseconds, signal) {
-    try {
-        while (!signal.aborted) {
-            if (!document.hidden) await work();
-            await pause(milliseconds, signal);
-        }
-    } catch (error) {
-        if (!signal.aborted) throw error;
+    while (!signal.aborted) {
+        if (!document.hidden) await work();
+        await pause(milliseconds);
     }
 }
 
@@ -105,20 +86,16 @@ export const mayMove = () => !matchMedia("(prefers-reduced-motion: reduce)").mat
 
 // Limits a function to one call within `milliseconds`: further calls meanwhile become one at their end (throttling).
 export function throttle(call, milliseconds, signal) {
-    let resting = false,
+    let isResting = false,
         again = false;
-    function rest() {
-        resting = true;
-        setTimeout(() => {
-            resting = false;
+    return function throttled() {
+        again = isResting;
+        if (isResting) return;
+        isResting = true;
+        pause(milliseconds).then(() => {
+            isResting = false;
             if (again && !signal.aborted) throttled();
-        }, milliseconds);
-    }
-    function throttled() {
-        again = resting;
-        if (resting) return;
-        rest();
+        });
         call();
-    }
-    return throttled;
+    };
 }

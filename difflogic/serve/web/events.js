@@ -31,7 +31,7 @@ export async function listen(path, handlers, onState, signal, always = false) {
         }
         if (signal.aborted || place.over || unseen()) continue;
         onState("waiting", "The connection to the server was lost: trying again.");
-        await pause(wait * (0.75 + Math.random() / 2), signal).catch(() => {}); // the loop sees the signal
+        await pause(wait * (0.75 + Math.random() / 2));
         wait = Math.min(2 * wait, LONGEST_WAIT);
     }
     if (place.over) onState("over", "");
@@ -56,7 +56,7 @@ async function once(path, place, handlers, opened, signal, unseen) {
     document.addEventListener("visibilitychange", hidden);
     try {
         const headers = { Accept: "text/event-stream", ...(place.last && { "Last-Event-ID": place.last }) };
-        const response = await open(path, headers, either);
+        const response = await open(path, { headers, signal: either });
         opened();
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         const parse = parser(place, handlers);

@@ -21,7 +21,7 @@ export function imageOf(job) {
 }
 
 async function lastFrame(id) {
-    const { body } = await open(`/jobs/${id}/files/rollout.gif`, {});
+    const { body } = await open(`/jobs/${id}/files/rollout.gif`);
     const decoder = new ImageDecoder({ data: body, type: "image/gif" });
     await decoder.completed;
     const { image } = await decoder.decode({ frameIndex: decoder.tracks.selectedTrack.frameCount - 1 });

@@ -60,7 +60,7 @@ export async function patiently(work, report, signal) {
         } catch (error) {
             if (signal.aborted || !AWAY.includes(error.status)) throw error;
             report(error);
-            await pause(AGAIN, signal);
+            await pause(AGAIN);
         }
     }
 }
@@ -74,7 +74,6 @@ export async function guarded(button, place, work) {
         return await work();
     } catch (error) {
         place.show(error);
-        return undefined;
     } finally {
         button.removeAttribute("aria-busy");
         button.disabled = false;

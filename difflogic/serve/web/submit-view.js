@@ -1,6 +1,6 @@
 // The form of a new job: what to learn and how long, next to a preview; all other settings below.
 
-import { get, post, postForm } from "./api.js";
+import { get, post } from "./api.js";
 import { freshId, h, setText } from "./dom.js";
 import { moreFields } from "./fields.js";
 import { errorPlace, guarded, patiently } from "./notices.js";
@@ -142,7 +142,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         const body = new FormData();
         body.append("job", JSON.stringify(job));
         for (const [name, file] of files) body.append(name, file);
-        return postForm(path, body, options);
+        return post(path, body, options);
     }
 
     function changed(event) {
