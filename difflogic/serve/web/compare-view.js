@@ -3,7 +3,7 @@
 import { get, UNREACHABLE } from "./api.js";
 import { flat } from "./config-panel.js";
 import { curves, METRICS, Rows, seriesOfMany } from "./curves.js";
-import { card, h, repeat, scroll, headedTable } from "./dom.js";
+import { card, h, headedTable, inline, numberCell, repeat, scroll, tableRow } from "./dom.js";
 import { count, loss } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
 import { imageOf } from "./job-image.js";
@@ -28,23 +28,15 @@ export function compareView(root, signal, ids) {
     const shown = h(
         "div",
         { class: "stacked" },
-        card(
-            "learning",
-            "Curves",
-            h("div", { class: "buttons" }, h("label", { class: "inline" }, "Show ", metric), h("label", { class: "inline" }, "over ", axis)),
-            plot.element,
-        ),
+        card("learning", "Curves", h("div", { class: "buttons" }, inline("Show ", metric), inline("over ", axis)), plot.element),
         card("runs", "Runs", scroll("Runs", headedTable("compared", head, body))),
         card("settings", "Settings that differ", differences),
     );
     root.append(
-        h("div", { class: "headline" }, h("h1", {}, "Compare runs"), h("label", { class: "inline" }, "Add ", picker)),
+        h("div", { class: "headline" }, h("h1", {}, "Compare runs"), inline("Add ", picker)),
         place.element,
-        nothing,
-        shown,
+        chosen.length ? shown : nothing,
     );
-    nothing.hidden = chosen.length > 0;
-    shown.hidden = !chosen.length;
 
     const move = (others) => {
         location.hash = `#/compare/${others.join(",")}`;
@@ -96,45 +88,26 @@ export function compareView(root, signal, ids) {
         plot.show(...seriesOfMany(seen, metric.value, unit), Math.max(1, ...runs.map(last)));
     }
 
-    function hide(id, isShown) {
-        if (isShown) hidden.delete(id);
-        else hidden.add(id);
-        draw();
-    }
-
     function row(job, index, name) {
         const drop = h(
             "button",
             { type: "button", class: "plain", "aria-label": `Remove ${name}`, onclick: () => move(chosen.filter((id) => id !== job.id)) },
             "×",
         );
-        const visible = h("input", {
-            type: "checkbox",
-            checked: !hidden.has(job.id),
-            "aria-label": `Show ${name} in the curves`,
-            onchange: (event) => hide(job.id, event.target.checked),
-        });
+        const visible = h("input", { type: "checkbox", checked: !hidden.has(job.id), "aria-label": `Show ${name} in the curves`, onchange: toggle });
+        function toggle() {
+            if (!hidden.delete(job.id)) hidden.add(job.id);
+            draw();
+        }
         const numbers = [
             `${count(job.progress)} of ${count(job.goal)}`,
             loss(job.soft_loss),
             job.solved ? "solved" : loss(job.hard_loss),
             count(job.active_gates),
         ];
-        return h(
-            "tr",
-            {},
-            h(
-                "th",
-                { scope: "row" },
-                visible,
-                h("i", { class: `key run-${index % MOST}`, "aria-hidden": "true" }),
-                imageOf(job).element,
-                h("a", { href: `#/jobs/${job.id}` }, name),
-            ),
-            h("td", {}, statusPill(job).element),
-            numbers.map((text) => h("td", { class: "number" }, text)),
-            h("td", {}, drop),
-        );
+        const key = h("i", { class: `key run-${index}`, "aria-hidden": "true" });
+        const head = [visible, key, imageOf(job).element, h("a", { href: `#/jobs/${job.id}` }, name)];
+        return tableRow(head, statusPill(job).element, ...numbers.map(numberCell), drop);
     }
 
     offer().catch(place.show);
@@ -154,6 +127,6 @@ function differing(settings, runs) {
     if (!rows.length)
         return h("p", { class: "quiet" }, runs.length > 1 ? "None: all runs have the same settings." : "Add another run.");
     const brief = (text = "none") => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
-    const row = (path) => h("tr", {}, h("th", { scope: "row" }, path), settings.map((fields) => h("td", {}, brief(fields.get(path)))));
+    const row = (path) => tableRow(path, ...settings.map((fields) => brief(fields.get(path))));
     return headedTable("settings", ["Setting", ...runs.map(({ name }) => name)], h("tbody", {}, rows.map(row)));
 }

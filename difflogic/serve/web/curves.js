@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { Chart } from "./chart.js";
-import { h } from "./dom.js";
+import { buttonGroup, h, inline } from "./dom.js";
 import { count, loss } from "./format.js";
 import { isOver } from "./progress.js";
 import { smoothed } from "./scale.js";
@@ -40,15 +40,10 @@ export class Rows {
             member.epoch = epoch;
             member.seconds.set(epoch, row.elapsed_s);
             this.last = Math.max(this.last, epoch);
-            for (const [list, value] of [
-                ["soft", row.soft_loss],
-                ["batch", row.train_hard_loss],
-                ["hard", row.hard_loss],
-                ["undecided", row.undecided],
-                ["training", row.mean_return],
-                ["evaluated", row.score],
-            ])
+            for (const [list, column] of Object.entries(COLUMNS)) {
+                const value = row[column];
                 if (value !== null && value !== undefined) member[list].push([epoch, value]);
+            }
         }
     }
 
@@ -61,7 +56,9 @@ export class Rows {
     }
 }
 
-const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [], evaluated: [], seconds: new Map(), epoch: 0 });
+// The lists of points of a member, and their columns in the rows.
+const COLUMNS = { soft: "soft_loss", batch: "train_hard_loss", hard: "hard_loss", undecided: "undecided", training: "mean_return", evaluated: "score" };
+const fresh = () => ({ ...Object.fromEntries(Object.keys(COLUMNS).map((list) => [list, []])), seconds: new Map(), epoch: 0 });
 
 // The rows of all attempts of a job as they come, one attempt after the other, with `draw(rows, last)` at each change:
 // {handlers, update(job)}. The stream brings those of the attempt that the job is in.
@@ -108,8 +105,9 @@ export function growing(job, draw, signal) {
     };
 }
 
-// Two charts over the same epochs, with their buttons: {element, span, show(batchSeries, testSeries, epochs)}.
-export function curves(span = new Window()) {
+// Two charts over the same epochs, with their buttons: {element, show(batchSeries, testSeries, epochs, begins), count(unit)}.
+export function curves() {
+    const span = new Window();
     let unit = "epoch";
     const batch = new Chart(span, {
         title: "Loss",
@@ -123,24 +121,14 @@ export function curves(span = new Window()) {
         write,
     });
     const scale = h("button", { type: "button", "aria-pressed": "true", onclick: toggle }, "Log scale");
-    const smooth = h(
-        "select",
-        { onchange: () => draw() },
-        SMOOTH.map((width) => h("option", { value: width }, width === 1 ? "nothing" : `${width} ${unit}s`)),
-    );
+    const smooth = h("select", { onchange: draw }, SMOOTH.map((width) => h("option", { value: width }, width === 1 ? "nothing" : `${width} epochs`)));
     const where = h("output", { class: "quiet number" });
-    const tools = h(
-        "div",
-        { class: "buttons", role: "group", "aria-label": "Display of the curves" },
-        scale,
-        h("label", { class: "inline" }, "Smooth over ", smooth),
-        h("button", { type: "button", onclick: () => span.all() }, "Show all"),
-    );
-    const say = () =>
-        (where.textContent =
-            span.cursor === null
-                ? `${unit}s ${count(Math.round(span.from))} to ${count(Math.round(span.to))}`
-                : `${unit} ${count(span.cursor)}`);
+    const all = h("button", { type: "button", onclick: () => span.all() }, "Show all");
+    const tools = buttonGroup("Display of the curves", scale, inline("Smooth over ", smooth), all);
+    const say = () => {
+        const range = `${unit}s ${count(Math.round(span.from))} to ${count(Math.round(span.to))}`;
+        where.textContent = span.cursor === null ? range : `${unit} ${count(span.cursor)}`;
+    };
     for (const type of ["change", "point"]) span.addEventListener(type, say);
 
     function toggle() {
@@ -150,19 +138,15 @@ export function curves(span = new Window()) {
     }
 
     // Lines without dots have a value for each epoch: these can be smoothed.
-    const drawn = (series) =>
-        series.map((line) =>
-            line.dots || line.low ? line : { ...line, points: smoothed(line.points, Number(smooth.value)) },
-        );
+    const drawn = (line) => (line.dots || line.low ? line : { ...line, points: smoothed(line.points, Number(smooth.value)) });
     let shown = [[], []];
     function draw() {
-        batch.show(drawn(shown[0]));
-        tests.show(drawn(shown[1]));
+        batch.show(shown[0].map(drawn));
+        tests.show(shown[1].map(drawn));
     }
 
     return {
         element: h("div", { class: "curves" }, h("details", { class: "adjust" }, h("summary", {}, where), tools), batch.element, tests.element),
-        span,
         show(batchSeries, testSeries, last, begins = []) {
             span.begins = begins;
             span.extend(0, Math.max(1, last));
@@ -173,9 +157,7 @@ export function curves(span = new Window()) {
         // Sets the unit of the axis: "epoch" or "second".
         count(what) {
             unit = batch.unit = tests.unit = what;
-            [...smooth.options].forEach((option, index) => {
-                if (index) option.textContent = `${SMOOTH[index]} ${what}s`;
-            });
+            for (const option of [...smooth.options].slice(1)) option.textContent = `${option.value} ${what}s`;
             say();
         },
     };
@@ -203,12 +185,11 @@ export function seriesOfOne(rows) {
 export function seriesOfAgents(rows, threshold) {
     const best = rows.best;
     if (!best) return [];
-    const line = threshold === undefined ? [] : [[0, threshold], [rows.last, threshold]];
     return [
         ...crowd(rows, "training"),
         { name: "while training", style: "soft", points: best.training },
         { name: "in tests", style: "hard", points: best.evaluated, dots: true },
-        ...(line.length ? [{ name: "solved from", style: "undecided", points: line }] : []),
+        ...(threshold === undefined ? [] : [{ name: "solved from", style: "undecided", points: [[0, threshold], [rows.last, threshold]] }]),
     ];
 }
 
@@ -233,9 +214,9 @@ export const METRICS = { "soft and hard loss": ["soft", "batch"], "soft loss": [
 
 // The series of several runs, each in a colour and with one entry in the legend: soft thin, hard with dots; `unit` as for
 // `curves`. Those hidden have none.
-export function seriesOfMany(runs, metric = "soft and hard loss", unit = "epoch") {
+export function seriesOfMany(runs, metric, unit) {
     const known = runs
-        .map((run, index) => ({ ...run, best: run.rows.best, style: `run-${index % 8}` }))
+        .map((run, index) => ({ ...run, best: run.rows.best, style: `run-${index}` }))
         .filter(({ best, hidden }) => best && !hidden);
     const along = (best, list) => (unit === "epoch" ? list : list.map(([epoch, y]) => [best.seconds.get(epoch), y]));
     return [

@@ -30,6 +30,12 @@ export function card(name, title, ...children) {
     return h("section", { class: `card ${name}`, "aria-labelledby": id }, h("h2", { id }, title), children);
 }
 
+// Buttons with a common name for screen readers.
+export const buttonGroup = (label, ...children) => h("div", { class: "buttons", role: "group", "aria-label": label }, children);
+
+// A label in one line with its control.
+export const inline = (...children) => h("label", { class: "inline" }, children);
+
 // A region with a scroll bar of its own, which keys can scroll.
 export const scroll = (label, ...children) =>
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, children);
@@ -59,6 +65,14 @@ export const headedTable = (name, head, body) => {
     const cells = head.map((text) => h("th", { scope: "col" }, text));
     return h("table", { class: `rows ${name}` }, h("thead", {}, h("tr", {}, cells)), body);
 };
+
+// A row of a table: its head, and its cells or their contents.
+export const tableRow = (head, ...cells) => {
+    const cell = (content) => (content instanceof HTMLTableCellElement ? content : h("td", {}, content));
+    return h("tr", {}, h("th", { scope: "row" }, head), cells.map(cell));
+};
+
+export const numberCell = (text) => h("td", { class: "number" }, text);
 
 // Writes text only if it changes, so that screen readers and selections are not disturbed.
 export function setText(element, text) {

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { Chart } from "./chart.js";
-import { h, setText } from "./dom.js";
+import { h, inline, numberCell, setText, tableRow } from "./dom.js";
 import { atCheckpoints, fold } from "./fold.js";
 import { count } from "./format.js";
 import { empty } from "./notices.js";
@@ -33,25 +33,11 @@ export function gatesPanel(job, signal) {
     const layer = h("select", { onchange: () => draw() }),
         wires = h("input", { type: "checkbox", onchange: () => draw() });
     const table = h("table", { class: "bars" }, h("caption", {}), h("tbody", {}));
-    const shown = h(
-        "div",
-        { class: "gates-shown", hidden: true },
-        chart.element,
-        h(
-            "div",
-            {},
-            h(
-                "div",
-                { class: "buttons" },
-                h("label", { class: "inline" }, "Layer ", layer),
-                h("label", { class: "inline" }, wires, "Count wires too"),
-            ),
-            table,
-        ),
-    );
+    const choices = h("div", { class: "buttons" }, inline("Layer ", layer), inline(wires, "Count wires too"));
+    const shown = h("div", { class: "gates-shown", hidden: true }, chart.element, h("div", {}, choices, table));
     const nothing = empty("No gates counted yet", "Gates are counted at each checkpoint.");
     const { element, look } = fold("gates", "Gates", load, nothing, shown);
-    const changed = atCheckpoints(look, signal);
+    const lookAgain = atCheckpoints(look, signal);
     let current = job;
     let census = { names: [], history: [] };
 
@@ -93,20 +79,14 @@ export function gatesPanel(job, signal) {
     function row(gate, number, most) {
         const bar = h("span", { class: `bar ${styleOf(gate)}`, hidden: !number });
         bar.style.inlineSize = `${(100 * number) / most}%`;
-        return h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, census.names[gate]),
-            h("td", { class: "number" }, count(number)),
-            h("td", { class: "fill", "aria-hidden": "true" }, bar),
-        );
+        return tableRow(census.names[gate], numberCell(count(number)), h("td", { "aria-hidden": "true" }, bar));
     }
 
     return {
         element,
         update(now) {
             current = now;
-            changed(now);
+            lookAgain(now);
         },
         refresh: look,
     };

@@ -2,7 +2,7 @@
 // the sweep draws how the result depends on the fields: {element, update(job)}.
 
 import { get } from "./api.js";
-import { card, h, headedTable, s, scroll } from "./dom.js";
+import { card, h, headedTable, s, scroll, tableRow } from "./dom.js";
 import { fileAddress } from "./files-panel.js";
 import { atCheckpoints } from "./fold.js";
 import { count, loss, plural } from "./format.js";
@@ -28,7 +28,7 @@ export function sweepPanel(job, signal) {
 
     function row(trial) {
         const which = Object.keys(job.config.over).map((path) => trial[path]).join(", ");
-        return h("tr", {}, h("th", { scope: "row" }, which), h("td", {}, drawing(trial.image)), h("td", {}, result(trial)), h("td", {}, spark(trial.curve)));
+        return tableRow(which, drawing(trial.image), result(trial), spark(trial.curve));
     }
 
     function drawing(image) {
