@@ -18,7 +18,8 @@ export const SORTS = {
     wrong: "Nearest to solved first",
     gates: "Fewest gates first",
 };
-const LABELS = { status: "State", kind: "Kind", tag: "Tag", sort: "Order" };
+
+const newJob = () => h("a", { class: "button primary", href: "#/new" }, "New job");
 
 export function jobsView(root, signal) {
     const rows = new Map(),
@@ -28,20 +29,18 @@ export function jobsView(root, signal) {
     const nothing = h("div", { hidden: true });
     const several = h("button", { type: "button", class: "plain", "aria-pressed": "false", onclick: choosing }, "Select");
     const more = h("button", { type: "button", hidden: true, onclick: () => load(next) }, "Show older jobs");
-    const select = (name, words) =>
-        h(
-            "select",
-            { name, "aria-label": LABELS[name], onchange: () => load() },
-            Object.entries(words).map(([value, text]) => h("option", { value }, text)),
-        );
+    const select = (name, label, words) => {
+        const options = Object.entries(words).map(([value, text]) => h("option", { value }, text));
+        return h("select", { name, "aria-label": label, onchange: () => load() }, options);
+    };
     const ownerFilter = owners(() => load(), place, signal);
     const filters = {
         q: h("input", { type: "search", name: "q", placeholder: "Search by name or id", "aria-label": "Search by name or id", oninput: throttle(() => load(), 250, signal) }),
-        status: select("status", { "": "Every state", ...STATUSES }),
-        kind: select("kind", { "": "Every kind", ...KINDS }),
-        tag: select("tag", { "": "Every tag" }),
-        ...(isOperator() ? { owner: ownerFilter.filter } : {}),
-        sort: select("sort", SORTS),
+        status: select("status", "State", { "": "Every state", ...STATUSES }),
+        kind: select("kind", "Kind", { "": "Every kind", ...KINDS }),
+        tag: select("tag", "Tag", { "": "Every tag" }),
+        ...(isOperator() && { owner: ownerFilter.filter }),
+        sort: select("sort", "Order", SORTS),
     };
     const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
     let next = null,
@@ -49,12 +48,7 @@ export function jobsView(root, signal) {
         meanwhile = null; // updates by the stream while the list is loaded, which may be newer than the list
 
     root.append(
-        h(
-            "div",
-            { class: "headline" },
-            h("h1", {}, "Jobs"),
-            h("div", { class: "buttons" }, several, h("a", { class: "button primary", href: "#/new" }, "New job")),
-        ),
+        h("div", { class: "headline" }, h("h1", {}, "Jobs"), h("div", { class: "buttons" }, several, newJob())),
         h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(filters)),
         ownerFilter.words,
         chosen.element,
@@ -97,12 +91,8 @@ export function jobsView(root, signal) {
         try {
             // Running jobs come first, unless another order is chosen.
             const ahead = before === null && !filters.status.value && filters.sort.value === "newest";
-            const [running, reply] = await patiently(
-                () =>
-                    Promise.all([ahead ? ask([["status", "running"]]) : { jobs: [] }, ask(before === null ? [] : [["before", before]])]),
-                place.show,
-                signal,
-            );
+            const both = () => Promise.all([ahead ? ask([["status", "running"]]) : { jobs: [] }, ask(before === null ? [] : [["before", before]])]);
+            const [running, reply] = await patiently(both, place.show, signal);
             if (mine !== turn) return;
             place.clear();
             if (before === null) {
@@ -148,27 +138,16 @@ export function jobsView(root, signal) {
     function showEmpty() {
         nothing.hidden = rows.size > 0;
         const filtered = wanted().some(([name]) => name !== "sort");
-        nothing.replaceChildren(
-            filtered
-                ? empty("No matching jobs", "Change the search, or select every state and kind.")
-                : empty(
-                      "No jobs yet",
-                      "Teach cells an image: a checkerboard takes about a minute, and is selected already.",
-                      h("a", { class: "button primary", href: "#/new" }, "New job"),
-                  ),
-        );
+        const first = ["No jobs yet", "Teach cells an image: a checkerboard takes about a minute, and is selected already.", newJob()];
+        nothing.replaceChildren(empty(...(filtered ? ["No matching jobs", "Change the search, or select every state and kind."] : first)));
     }
 
-    function fits(job) {
-        const text = filters.q.value.trim().toLowerCase();
-        return (
-            (!filters.status.value || job.status === filters.status.value) &&
-            (!filters.kind.value || job.kind === filters.kind.value) &&
-            (!filters.owner?.value || job.owner === filters.owner.value) &&
-            (!filters.tag.value || job.tags.includes(filters.tag.value)) &&
-            [job.name, job.id].join(" ").toLowerCase().includes(text)
-        );
-    }
+    const FITS = {
+        q: (job, text) => `${job.name} ${job.id}`.toLowerCase().includes(text.toLowerCase()),
+        tag: (job, tag) => job.tags.includes(tag),
+        sort: () => true,
+    };
+    const fits = (job) => wanted().every(([name, value]) => FITS[name]?.(job, value) ?? job[name] === value);
 
     function changed(job) {
         const row = rows.get(job.id);

@@ -1,6 +1,6 @@
 // A drawing pad: cells are painted with a brush or by keys.
 
-import { h, setText } from "./dom.js";
+import { buttonGroup, h, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { paintRgb } from "./pixels.js";
 
@@ -41,19 +41,9 @@ export class Pad {
         this.before = [];
         this.status = h("p", { class: "unseen", role: "status" });
         this.undo = /** @type {HTMLButtonElement} */ (h("button", { type: "button", disabled: true, onclick: () => this.goBack() }, "Undo"));
-        this.tools = h(
-            "div",
-            { class: "tools" },
-            this.palette(),
-            h(
-                "div",
-                { class: "buttons", role: "group", "aria-label": "Change the image" },
-                this.undo,
-                h("button", { type: "button", onclick: () => this.change((cells) => cells.fill(0)) }, "Clear"),
-                h("button", { type: "button", onclick: () => this.invert() }, "Invert it"),
-            ),
-            this.status,
-        );
+        const clear = h("button", { type: "button", onclick: () => this.change((cells) => cells.fill(0)) }, "Clear");
+        const invert = h("button", { type: "button", onclick: () => this.invert() }, "Invert it");
+        this.tools = h("div", { class: "tools" }, this.palette(), buttonGroup("Change the image", this.undo, clear, invert), this.status);
         canvas.addEventListener("pointerdown", (event) => this.begin(event));
         canvas.addEventListener("pointermove", (event) => this.enabled && event.buttons & 1 && this.draw(event));
         canvas.addEventListener("keydown", (event) => this.enabled && this.key(event));
@@ -61,20 +51,11 @@ export class Pad {
     }
 
     palette() {
-        const swatch = (/** @type {string} */ name, /** @type {number} */ colour) =>
-            h(
-                "label",
-                { class: "swatch", title: `${name} (${colour})` },
-                h("input", {
-                    type: "radio",
-                    name: "colour",
-                    value: colour,
-                    checked: colour === this.colour,
-                    "aria-label": name,
-                    onchange: () => (this.colour = colour),
-                }),
-                h("span", { class: `colour-${colour}` }),
-            );
+        const swatch = (/** @type {string} */ name, /** @type {number} */ colour) => {
+            const onchange = () => (this.colour = colour);
+            const input = h("input", { type: "radio", name: "colour", value: colour, checked: colour === this.colour, "aria-label": name, onchange });
+            return h("label", { class: "swatch", title: `${name} (${colour})` }, input, h("span", { class: `colour-${colour}` }));
+        };
         return h("div", { class: "palette", role: "radiogroup", "aria-label": "Colour of the brush" }, COLOURS.map(swatch));
     }
 
@@ -109,10 +90,8 @@ export class Pad {
         } else return;
         event.preventDefault();
         this.show();
-        setText(
-            this.status,
-            `Row ${this.at.y + 1}, column ${this.at.x + 1}: ${COLOURS[this.cells[this.at.y * this.width + this.at.x]]}. Brush: ${COLOURS[this.colour]}.`,
-        );
+        const { y, x } = this.at;
+        setText(this.status, `Row ${y + 1}, column ${x + 1}: ${COLOURS[this.cells[y * this.width + x]]}. Brush: ${COLOURS[this.colour]}.`);
     }
 
     /** @param {number} colour */
@@ -179,10 +158,8 @@ export class Pad {
         const { canvas, cells, height, width } = this;
         const lit = plural(cells.filter(Boolean).length, "cell"),
             keys = this.enabled ? " Arrow keys move, Enter paints, 0 to 7 choose a colour, Z undoes." : "";
-        canvas.setAttribute(
-            "aria-label",
-            cells.length ? `The target: ${width} by ${height} cells, ${lit} lit.${keys}` : "The rule after some steps from noise",
-        );
+        const words = `The target: ${width} by ${height} cells, ${lit} lit.${keys}`;
+        canvas.setAttribute("aria-label", cells.length ? words : "The rule after some steps from noise");
         if (cells.length) paintRgb(canvas, height, width, (/** @type {number} */ place) => rgbOf(cells[place]));
         canvas.setAttribute("role", this.enabled ? "application" : "img");
         canvas.tabIndex = this.enabled ? 0 : -1;

@@ -14,16 +14,15 @@ export function signInView(root, _signal, entered) {
         if (session) entered(session);
         else token.select();
     }
-    root.append(
-        h(
-            "form",
-            { class: "card sign-in", onsubmit: submit },
-            h("h1", {}, "Sign in"),
-            h("p", { class: "quiet" }, "Open the link that difflogic serve printed, or ask the operator of the server for a token."),
-            h("label", { class: "field" }, "Token", token),
-            place.element,
-            h("div", { class: "buttons" }, button),
-        ),
+    const form = h(
+        "form",
+        { class: "card sign-in", onsubmit: submit },
+        h("h1", {}, "Sign in"),
+        h("p", { class: "quiet" }, "Open the link that difflogic serve printed, or ask the operator of the server for a token."),
+        h("label", { class: "field" }, "Token", token),
+        place.element,
+        h("div", { class: "buttons" }, button),
     );
+    root.append(form);
     token.focus();
 }
