@@ -6,7 +6,8 @@ import { isHex, paint, targetOf, unpacked } from "./pixels.js";
 import { Rollout } from "./rollout.js";
 
 export function automatonPanel(config) {
-    const rollout = new Rollout(),
+    const hex = isHex(config),
+        rollout = new Rollout(hex),
         tiles = new Map();
     const words = h("p", { class: "quiet" }, "It appears here shortly after training begins.");
     const target = h("canvas", { class: "grid", role: "img", "aria-label": "The target" });
@@ -17,9 +18,7 @@ export function automatonPanel(config) {
     const stage = h("div", { class: "stage" }, aim, h("figure", {}, rollout.canvas, h("figcaption", {}, "Now")));
     const element = card("automaton", "The automaton", stage, rollout.transport, words, inside);
     rollout.transport.hidden = true;
-    const wanted = targetOf(config.task),
-        hex = isHex(config);
-    rollout.hex = hex;
+    const wanted = targetOf(config.task);
     if (wanted) {
         aim.hidden = false;
         paint(target, wanted, hex);

@@ -169,8 +169,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         mark(message) {
             for (const [path, { input, edited }] of documents[Number(forAgents)]) {
                 const blamed = message.startsWith(`${path} `) || message.startsWith(`${path.split(".").at(-1)} must`);
-                if (blamed && edited) input.setAttribute("aria-invalid", "true");
-                else input.removeAttribute("aria-invalid");
+                input.ariaInvalid = blamed && edited ? "true" : null;
             }
         },
     };

@@ -96,13 +96,8 @@ export function gatesPanel(job, signal) {
 function bands(counted) {
     const below = counted.map(() => 0);
     return FAMILIES.map(({ name, style, gates }) => {
-        const low = [],
-            points = [];
-        counted.forEach(({ epoch, counts }, i) => {
-            low.push([epoch, below[i]]);
-            below[i] += gates.reduce((sum, gate) => sum + counts[gate], 0);
-            points.push([epoch, below[i]]);
-        });
+        const low = counted.map(({ epoch }, i) => [epoch, below[i]]);
+        const points = counted.map(({ epoch, counts }, i) => [epoch, (below[i] = gates.reduce((sum, gate) => sum + counts[gate], below[i]))]);
         return { name, style, points, low };
     });
 }

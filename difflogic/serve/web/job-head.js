@@ -4,12 +4,12 @@ import { actionButtons } from "./actions.js";
 import { h, setText } from "./dom.js";
 import { facts, lineOf, ownerOf, progressBar, statusPill } from "./progress.js";
 
-// Elements by name, and update(job); `actions` are those of `actionButtons` after the job.
+// Elements by name, filled by update(job); `actions` are those of `actionButtons` after the job.
 export function partsOf(job, ...actions) {
     const line = h("p", { class: "standing" }),
         reason = h("p", { class: "reason quiet" }),
         about = h("p", { class: "quiet" });
-    const parts = { pill: statusPill(job), bar: progressBar(job), tags: tagList(job), tools: actionButtons(job, ...actions) };
+    const parts = { pill: statusPill(job), bar: progressBar(), tags: tagList(), tools: actionButtons(job, ...actions) };
     const elements = Object.fromEntries(Object.entries(parts).map(([name, { element }]) => [name, element]));
     function update(now) {
         for (const part of Object.values(parts)) part.update(now);
@@ -22,7 +22,7 @@ export function partsOf(job, ...actions) {
 }
 
 // The tags of a job.
-function tagList(job) {
+function tagList() {
     const element = h("ul", { class: "tags", "aria-label": "Tags" });
     let shown = null;
     function update({ tags }) {
@@ -32,13 +32,12 @@ function tagList(job) {
         element.hidden = !tags.length;
         element.replaceChildren(...tags.map((tag) => h("li", {}, tag)));
     }
-    update(job);
     return { element, update };
 }
 
 // {element, update(job)}; `changed(job or null)` is called after an action; errors are shown at `place`.
 export function jobHead(job, place, changed) {
-    const title = h("h1", {}, job.name);
+    const title = h("h1", {});
     const proof = h("p", { class: "proof", hidden: true }); // its sentence becomes the headline
     const { pill, bar, tags, tools, line, reason, about, update } = partsOf(job, place, changed);
     const element = h(

@@ -43,8 +43,7 @@ function route(moved) {
     show(view, match[1], new URLSearchParams(query));
     for (const link of document.querySelectorAll("#navigation a")) {
         const here = link.getAttribute("href").replace(/^#/, "") === (path || "/");
-        if (here) link.setAttribute("aria-current", "page");
-        else link.removeAttribute("aria-current");
+        link.ariaCurrent = here ? "page" : null;
     }
     if (!moved) return;
     scrollTo(0, 0);

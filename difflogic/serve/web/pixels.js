@@ -14,16 +14,9 @@ export function unpacked(base64, count) {
 
 // An image of a configuration, rows of characters, as {height, width, channels, bits [channels, H, W]}.
 function decoded(rows, channels) {
-    const height = rows.length,
-        width = rows[0].length,
-        bits = new Uint8Array(channels * height * width);
-    rows.forEach((row, y) => {
-        for (let x = 0; x < width; x++) {
-            const value = ALPHABET.indexOf(row[x]);
-            for (let c = 0; c < channels; c++) bits[(c * height + y) * width + x] = (value >> c) & 1;
-        }
-    });
-    return { height, width, channels, bits };
+    const cells = [...rows.join("")].map((character) => ALPHABET.indexOf(character));
+    const bits = Array.from({ length: channels }, (_, c) => cells.map((value) => (value >> c) & 1));
+    return { height: rows.length, width: rows[0].length, channels, bits: Uint8Array.from(bits.flat()) };
 }
 
 // The target of a task; null for a rule, whose target depends on the initial state.

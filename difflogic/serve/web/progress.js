@@ -33,7 +33,7 @@ export function lineOf({ words: { state, standing } }) {
     return rest && rest[0].toUpperCase() + rest.slice(1);
 }
 
-export function progressBar(job) {
+export function progressBar() {
     const bar = h("progress", { max: 1, value: 0 });
     const words = h("span", { class: "quiet number" });
     const element = h("div", { class: "progress" }, bar, words);
@@ -46,7 +46,6 @@ export function progressBar(job) {
         const pace = now.words.pace.split(", ").filter((part) => !now.words.standing.includes(part)); // shown above
         setText(words, [now.words.progress, pace.join(", ")].filter(Boolean).join(" · "));
     };
-    update(job);
     return { element, update };
 }
 

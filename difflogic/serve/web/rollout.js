@@ -8,13 +8,14 @@ const FRAME = 110; // milliseconds of a step
 const HOLD = 1400; // milliseconds of the last step
 
 export class Rollout {
-    constructor() {
+    // `hex`: whether the cells are hexagons.
+    constructor(hex) {
         this.canvas = h("canvas", { class: "grid", role: "img", "aria-label": "The automaton, not trained yet" });
         this.button = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) }, "Play");
         this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the rollout", oninput: () => this.moved() });
         this.where = h("output", { class: "number" });
         this.transport = h("div", { class: "transport" }, this.button, this.slider, this.where);
-        Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null, hex: false });
+        Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null, hex });
     }
 
     // Shows grids as `pixels.paint` takes them, one for each of `steps`; while it plays, it continues at its step.
@@ -55,14 +56,11 @@ export class Rollout {
     tick() {
         if (!this.playing || !this.canvas.isConnected) return;
         this.draw();
-        const last = this.at === this.grids.length - 1;
-        this.timer = setTimeout(
-            () => {
-                this.at = last ? 0 : this.at + 1;
-                this.tick();
-            },
-            last ? HOLD : FRAME,
-        );
+        const duration = this.at === this.grids.length - 1 ? HOLD : FRAME;
+        this.timer = setTimeout(() => {
+            this.at = (this.at + 1) % this.grids.length;
+            this.tick();
+        }, duration);
     }
 
     draw() {
@@ -84,8 +82,7 @@ export class Rollout {
 function described(grid, target) {
     const cells = grid.height * grid.width;
     if (!target || target.bits.length !== grid.bits.length || target.width !== grid.width) {
-        let on = 0;
-        for (let place = 0; place < cells; place++) on += grid.bits[place];
+        const on = grid.bits.subarray(0, cells).reduce((sum, bit) => sum + bit, 0);
         return `${on} of ${plural(cells, "cell")} on in channel 0.`;
     }
     const wrong = new Set();

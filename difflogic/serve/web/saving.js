@@ -12,17 +12,10 @@ export function savers(title, svg, values) {
         .toLowerCase()
         .replaceAll(/[^a-z0-9]+/g, "-")
         .replaceAll(/^-|-$/g, "");
-    const save = (kind, make) =>
-        h(
-            "button",
-            {
-                type: "button",
-                class: "plain",
-                "aria-label": `Save as ${kind}: ${title}`,
-                onclick: async () => give(`${name}.${kind.toLowerCase()}`, await make()),
-            },
-            kind,
-        );
+    const save = (kind, make) => {
+        const onclick = async () => give(`${name}.${kind.toLowerCase()}`, await make());
+        return h("button", { type: "button", class: "plain", "aria-label": `Save as ${kind}: ${title}`, onclick }, kind);
+    };
     return h("div", { class: "savers", role: "group", "aria-label": `Save: ${title}` }, [
         save("SVG", () => new Blob([asSvg(svg)], { type: "image/svg+xml" })),
         save("PNG", () => asPng(svg)),
@@ -44,18 +37,15 @@ export function asCsv(rows) {
 export function asSvg(svg) {
     const copy = svg.cloneNode(true);
     const { width, height } = svg.viewBox.baseVal;
-    const ground = s("rect", { width, height, fill: colourBehind(svg) });
-    const styled = [...svg.querySelectorAll("*")];
-    [...copy.querySelectorAll("*")].forEach((element, index) => {
+    const styled = svg.querySelectorAll("*");
+    copy.querySelectorAll("*").forEach((element, index) => {
         const style = getComputedStyle(styled[index]);
         const names = element.localName === "text" ? [...STYLES, ...TEXT] : STYLES;
         for (const name of names) element.setAttribute(name, style.getPropertyValue(name));
     });
     for (const name of ["class", "tabindex", "role"]) copy.removeAttribute(name);
-    copy.setAttribute("xmlns", svg.namespaceURI);
-    copy.setAttribute("width", width);
-    copy.setAttribute("height", height);
-    copy.prepend(ground);
+    for (const [name, value] of Object.entries({ width, height })) copy.setAttribute(name, value);
+    copy.prepend(s("rect", { width, height, fill: colourBehind(svg) }));
     return new XMLSerializer().serializeToString(copy);
 }
 

@@ -3,7 +3,7 @@
 import { ACTIONS } from "./actions.js";
 import { patch, remove } from "./api.js";
 import { asked, confirmed, tagsOf } from "./dialogs.js";
-import { h, setText } from "./dom.js";
+import { buttonGroup, h, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { guarded } from "./notices.js";
 
@@ -17,13 +17,9 @@ export function selection(place, changed) {
     const words = h("span", { class: "quiet" });
     const compare = h("a", { class: "button primary" });
     const buttons = new Map(ACTIONS.filter(({ name }) => TOGETHER.includes(name)).map((action) => [action, button(action)]));
-    const element = h(
-        "div",
-        { class: "buttons selection", role: "group", "aria-label": "Actions for the chosen jobs", hidden: true },
-        words,
-        compare,
-        ...buttons.values(),
-    );
+    const element = buttonGroup("Actions for the chosen jobs", words, compare, ...buttons.values());
+    element.classList.add("selection");
+    element.hidden = true;
     const fitting = (action) => [...chosen.values()].filter(action.when);
 
     function button(action) {
