@@ -78,7 +78,7 @@ async function exported(job) {
     );
     const chosen = () => boxes.map(({ firstChild }) => firstChild).filter(({ checked }) => checked).map(({ value }) => value);
     const all = h("a", { class: "button", href: address(`/jobs/${job.id}/archive`), download: true }, "Download all files");
-    const names = await answered("Download and export", [all, h("fieldset", { class: "formats" }, h("legend", {}, "The circuit for other programs"), boxes)], "Export", chosen, "primary wide");
+    const names = await answered("Download and export", [all, h("fieldset", { class: "formats" }, h("legend", {}, "The circuit for other programs"), boxes)], "Export", chosen);
     return names?.length ? follow(job, "export", { formats: names }) : job;
 }
 

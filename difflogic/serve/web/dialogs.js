@@ -16,7 +16,7 @@ export function asked(title, label, value, yes, required = true) {
 // The distinct tags of a text with commas.
 export const tagsOf = (text) => [...new Set(text.split(",").map((tag) => tag.trim()))].filter(Boolean);
 
-// Resolves to the result of `answer()`, or to undefined; `kind`: classes of the button and of the dialog.
+// Resolves to the result of `answer()`, or to undefined; `kind`: the class of the button.
 export function answered(title, content, yes, answer, kind = "primary") {
     return new Promise((resolve) => {
         const id = freshId("dialog");
@@ -32,7 +32,7 @@ export function answered(title, content, yes, answer, kind = "primary") {
                 h("button", { class: kind, value: "yes" }, yes),
             ),
         );
-        const dialog = h("dialog", { "aria-labelledby": id, class: kind }, form);
+        const dialog = h("dialog", { "aria-labelledby": id }, form);
         dialog.addEventListener("close", () => {
             dialog.remove();
             resolve(dialog.returnValue === "yes" ? answer() : undefined);
