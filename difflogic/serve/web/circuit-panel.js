@@ -4,8 +4,7 @@ import { get, UNREACHABLE } from "./api.js";
 import { card, h, repeat, setText } from "./dom.js";
 import { fileAddress, fileRow } from "./files-panel.js";
 import { errorPlace } from "./notices.js";
-import { isAgents, isOver, KINDS, statusPill } from "./progress.js";
-import { resultOf } from "./result.js";
+import { isAgents, isOver, KINDS, resultOf, statusPill } from "./progress.js";
 
 const EVERY = 1500;
 const LIVING = "live.html";

@@ -15,15 +15,39 @@ export async function listen(path, handlers, onState, signal, always = false) {
     const unseen = () => document.hidden && !always;
     const place = { last: "", over: false };
     let wait = FIRST_WAIT;
-    const opened = () => {
-        wait = FIRST_WAIT;
-        onState("live", "");
-    };
+
+    // One connection, until it ends, falls silent, or the page is hidden.
+    async function once() {
+        const stop = new AbortController(),
+            either = AbortSignal.any([stop.signal, signal]);
+        const abort = () => stop.abort();
+        let silence = setTimeout(abort, SILENCE);
+        document.addEventListener("visibilitychange", () => unseen() && abort(), { signal: stop.signal });
+        try {
+            const headers = { Accept: "text/event-stream", ...(place.last && { "Last-Event-ID": place.last }) };
+            const response = await open(path, { headers, signal: either });
+            wait = FIRST_WAIT;
+            onState("live", "");
+            const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+            const parse = parser(place, handlers);
+            while (!place.over) {
+                const { value, done } = await reader.read();
+                if (done) return;
+                clearTimeout(silence);
+                silence = setTimeout(abort, SILENCE);
+                parse(value);
+            }
+        } finally {
+            clearTimeout(silence);
+            abort();
+        }
+    }
+
     while (!signal.aborted && !place.over) {
         if (unseen()) await untilSeen(onState, signal);
         if (signal.aborted) return;
         try {
-            await once(path, place, handlers, opened, signal, unseen);
+            await once();
         } catch (error) {
             if (signal.aborted) return;
             if (error.status >= 400 && error.status < 500 && error.status !== 429)
@@ -44,34 +68,6 @@ function untilSeen(onState, signal) {
         document.addEventListener("visibilitychange", woken, { signal });
         signal.addEventListener("abort", resolve, { once: true });
     });
-}
-
-// One connection, until it ends, falls silent, or the page is hidden.
-async function once(path, place, handlers, opened, signal, unseen) {
-    const stop = new AbortController(),
-        either = AbortSignal.any([stop.signal, signal]);
-    const abort = () => stop.abort();
-    const hidden = () => unseen() && abort();
-    let silence = setTimeout(abort, SILENCE);
-    document.addEventListener("visibilitychange", hidden);
-    try {
-        const headers = { Accept: "text/event-stream", ...(place.last && { "Last-Event-ID": place.last }) };
-        const response = await open(path, { headers, signal: either });
-        opened();
-        const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-        const parse = parser(place, handlers);
-        for (;;) {
-            const { value, done } = await reader.read();
-            if (done) return;
-            clearTimeout(silence);
-            silence = setTimeout(abort, SILENCE);
-            parse(value);
-            if (place.over) return abort();
-        }
-    } finally {
-        clearTimeout(silence);
-        document.removeEventListener("visibilitychange", hidden);
-    }
 }
 
 // Returns a parser of the stream's text, which takes it piece by piece: https://html.spec.whatwg.org/#event-stream-interpretation

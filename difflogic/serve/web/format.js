@@ -1,6 +1,7 @@
 // Numbers, times and sizes as text.
 
 const NONE = "–";
+const BYTES = ["B", "KB", "MB", "GB", "TB"];
 const known = (value) => value !== null && value !== undefined && !Number.isNaN(value);
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -15,13 +16,12 @@ export function loss(value) {
     return Math.abs(value) < 1e-3 && value !== 0 ? value.toExponential(1) : short.format(value);
 }
 
-export const rate = (value, unit = "epochs") => (known(value) && value > 0 ? `${short.format(value)} ${unit}/s` : NONE);
+export const rate = (value) => (known(value) && value > 0 ? `${short.format(value)} epochs/s` : NONE);
 
-export const bytes = (value) => (known(value) ? scaled(value, ["B", "KB", "MB", "GB", "TB"]) : NONE);
-
-function scaled(value, units) {
-    const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(value, 1)) / 3)));
-    return `${short.format(value / 1000 ** unit)} ${units[unit]}`.trim();
+export function bytes(value) {
+    if (!known(value)) return NONE;
+    const unit = Math.min(BYTES.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3));
+    return `${short.format(value / 1000 ** unit)} ${BYTES[unit]}`;
 }
 
 export function duration(seconds) {

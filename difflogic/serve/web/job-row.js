@@ -5,8 +5,7 @@ import { plural } from "./format.js";
 import { partsOf } from "./job-head.js";
 import { errorPlace } from "./notices.js";
 import { imageOf } from "./job-image.js";
-import { ownerOf } from "./progress.js";
-import { resultOf } from "./result.js";
+import { ownerOf, resultOf } from "./progress.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
 

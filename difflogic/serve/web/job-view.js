@@ -14,8 +14,7 @@ import { count, loss } from "./format.js";
 import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
 import { announce, errorPlace, patiently } from "./notices.js";
-import { isAgents, isOver, isTable } from "./progress.js";
-import { resultOf } from "./result.js";
+import { isAgents, isOver, isTable, resultOf } from "./progress.js";
 import { sweepPanel } from "./sweep-panel.js";
 import { Window } from "./window.js";
 

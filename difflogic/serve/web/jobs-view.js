@@ -131,7 +131,7 @@ export function jobsView(root, signal) {
         const row = rows.get(id);
         row?.element.replaceWith(...row.under());
         rows.delete(id);
-        chosen.drop(id);
+        chosen.keep(rows);
         showEmpty();
     }
 

@@ -1,7 +1,8 @@
-// The status of a job as a pill, a bar and a line of facts, in the server's words. `update(job)` changes elements in place.
+// The status of a job as a pill, a bar and a line of facts, and its result, in the server's words. `update(job)` changes
+// elements in place.
 
 import { session } from "./api.js";
-import { h, setText } from "./dom.js";
+import { h, setText, tableRow } from "./dom.js";
 import { ago } from "./format.js";
 import { turnWords } from "./queue.js";
 
@@ -62,4 +63,11 @@ export function facts(job) {
     if (job.status === "done" && job.words.progress) parts.push(job.words.progress);
     if (turnWords(job)) parts.push(turnWords(job));
     return parts.join(" · ");
+}
+
+// The result of a post-processing job, in words or as a table, or of a training's attempts; null if there is none.
+export function resultOf({ result, words }) {
+    if (!result?.measures) return words.results.length ? h("ul", { class: "results" }, words.results.map((text) => h("li", {}, text))) : null;
+    const rows = Object.entries(result.measures).map(([name, text]) => tableRow(name.replaceAll("-", " "), text));
+    return h("table", { class: "measures" }, h("tbody", {}, rows));
 }

@@ -10,7 +10,7 @@ import { guarded } from "./notices.js";
 const TOGETHER = ["pause", "resume", "retry", "cancel", "tag", "delete"];
 const MOST_COMPARED = 8;
 
-// {element, has(id), choose(job, on), update(job), keep(rows by id), drop(id)}; `changed(job or null, id)` is called for each
+// {element, has(id), choose(job, on), update(job), keep(rows by id)}; `changed(job or null, id)` is called for each
 // job after an action.
 export function selection(place, changed) {
     const chosen = new Map();
@@ -79,10 +79,6 @@ export function selection(place, changed) {
         },
         keep(rows) {
             for (const id of chosen.keys()) if (!rows.has(id)) chosen.delete(id);
-            refresh();
-        },
-        drop(id) {
-            chosen.delete(id);
             refresh();
         },
     };
