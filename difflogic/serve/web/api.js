@@ -18,9 +18,6 @@ let onSignedOut = () => {};
 // The session of the signed-in user: {owner, roles, csrf}.
 export const session = () => caller;
 
-// Whether the signed-in user sees the jobs of all owners.
-export const isOperator = () => Boolean(caller?.roles.includes("operator"));
-
 export const address = (path) => BASE + path;
 
 // Sets the function to call when the server rejects the session.

@@ -89,11 +89,7 @@ export function compareView(root, signal, ids) {
     }
 
     function row(job, index, name) {
-        const drop = h(
-            "button",
-            { type: "button", class: "plain", "aria-label": `Remove ${name}`, onclick: () => move(chosen.filter((id) => id !== job.id)) },
-            "×",
-        );
+        const drop = () => move(chosen.filter((id) => id !== job.id));
         const visible = h("input", { type: "checkbox", checked: !hidden.has(job.id), "aria-label": `Show ${name} in the curves`, onchange: toggle });
         function toggle() {
             if (!hidden.delete(job.id)) hidden.add(job.id);
@@ -107,7 +103,8 @@ export function compareView(root, signal, ids) {
         ];
         const key = h("i", { class: `key run-${index}`, "aria-hidden": "true" });
         const head = [visible, key, imageOf(job).element, h("a", { href: `#/jobs/${job.id}` }, name)];
-        return tableRow(head, statusPill(job).element, ...numbers.map(numberCell), drop);
+        const remove = h("button", { type: "button", class: "plain", "aria-label": `Remove ${name}`, onclick: drop }, "×");
+        return tableRow(head, statusPill(job).element, ...numbers.map(numberCell), remove);
     }
 
     offer().catch(place.show);

@@ -92,7 +92,6 @@ export function growing(job, draw, signal) {
         for (const { number } of tries) if (!attempts.has(number)) fetched(number).catch(() => attempts.delete(number));
         if (isOther) drawn();
     }
-    update(job);
     return {
         handlers: {
             rows(rows) {

@@ -37,7 +37,7 @@ export function devicesView(root, signal) {
                 cards.get(worker.name).update(worker, now - worker.seen);
             }
         } catch (error) {
-            if (!signal.aborted) place.show(error);
+            place.show(error);
         }
     }
     repeat(load, EVERY, signal);

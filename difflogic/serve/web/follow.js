@@ -11,6 +11,7 @@ export function follow(signal, job, place, parts, handlers) {
     const say = announcer();
     let stream = null,
         current = job;
+    const update = () => parts.forEach((part) => part.update(current));
 
     function changed(now) {
         if (now === null) {
@@ -22,7 +23,7 @@ export function follow(signal, job, place, parts, handlers) {
         const goesOn = isOver(current) && !isOver(now);
         current = now;
         document.title = `${now.name} · difflogic`;
-        parts.forEach((part) => part.update(now));
+        update();
         say(now, now.words.standing);
         if (goesOn) begin();
     }
@@ -46,9 +47,8 @@ export function follow(signal, job, place, parts, handlers) {
         listen(`/jobs/${job.id}/events`, { job: changed, end, ...handlers }, onState, AbortSignal.any([stream.signal, signal]));
     }
 
-    parts.forEach((part) => part.update(job));
-    const shown = () => parts.forEach((part) => part.update(current));
-    followTurns(() => [current], shown, signal);
+    update();
+    followTurns(() => [current], update, signal);
     begin();
     return changed;
 }

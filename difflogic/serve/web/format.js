@@ -36,9 +36,9 @@ export function duration(seconds) {
 }
 
 // An ISO time as "3 min ago".
-export function ago(iso, now = Date.now()) {
+export function ago(iso) {
     if (!iso) return NONE;
-    const seconds = Math.max(0, (now - Date.parse(iso)) / 1000);
+    const seconds = Math.max(0, (Date.now() - Date.parse(iso)) / 1000);
     return seconds < 5 ? "just now" : `${duration(seconds)} ago`;
 }
 

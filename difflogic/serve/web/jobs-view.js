@@ -1,6 +1,6 @@
 // All jobs: filters, live updates, and a selection for comparison.
 
-import { get, isOperator } from "./api.js";
+import { get, session } from "./api.js";
 import { h, offerNames, throttle } from "./dom.js";
 import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
@@ -39,7 +39,7 @@ export function jobsView(root, signal) {
         status: select("status", "State", { "": "Every state", ...STATUSES }),
         kind: select("kind", "Kind", { "": "Every kind", ...KINDS }),
         tag: select("tag", "Tag", { "": "Every tag" }),
-        ...(isOperator() && { owner: ownerFilter.filter }),
+        ...(session().roles.includes("operator") && { owner: ownerFilter.filter }),
         sort: select("sort", "Order", SORTS),
     };
     const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
