@@ -80,22 +80,11 @@ export class Chart {
         const [base, top] = rangeOf(values, this.scale);
         const floor = floorOf(values, top);
         this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value - base), floor) / forward(top - base, floor));
-        this.svg.replaceChildren(
-            ...this.axes(ticks(top, floor, base), inner),
-            s(
-                "svg",
-                {
-                    x: MARGIN.left - DOT,
-                    y: 0,
-                    width: inner.width + 2 * DOT,
-                    height,
-                    viewBox: `${MARGIN.left - DOT} 0 ${inner.width + 2 * DOT} ${height}`,
-                    overflow: "hidden",
-                },
-                this.series.map((series, index) => this.drawn(series, seen[index])),
-            ),
-            this.marks,
-        );
+        // Clips what is beyond the range, but not the dots at its ends.
+        const [left, visible] = [MARGIN.left - DOT, inner.width + 2 * DOT];
+        const lines = this.series.map((series, index) => this.drawn(series, seen[index]));
+        const plot = s("svg", { x: left, width: visible, height, viewBox: `${left} 0 ${visible} ${height}`, overflow: "hidden" }, lines);
+        this.svg.replaceChildren(...this.axes(ticks(top, floor, base), inner), plot, this.marks);
         this.point();
         this.fill();
     }
@@ -162,13 +151,12 @@ export class Chart {
         const { cursor, from, to } = this.span;
         if (cursor === null || cursor < from || cursor > to) return [];
         const x = this.x(cursor);
-        const marks = this.series
-            .filter((line) => !line.low)
-            .map((line) => {
-                const point = nearest(line.points, cursor);
-                return (point && s("circle", { class: `dot ${line.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: DOT }));
-            });
-        return [s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }), ...marks.filter(Boolean)];
+        const lines = this.series.filter(({ points, low }) => points.length && !low);
+        const dots = lines.map(({ style, points }) => {
+            const [x, y] = nearest(points, cursor);
+            return s("circle", { class: `dot ${style}`, cx: this.x(x), cy: this.y(y), r: DOT });
+        });
+        return [s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }), ...dots];
     }
 
     // The legend, with the values at the cursor or the last ones.

@@ -20,18 +20,9 @@ export const tagsOf = (text) => [...new Set(text.split(",").map((tag) => tag.tri
 export function answered(title, content, yes, answer, kind = "primary") {
     return new Promise((resolve) => {
         const id = freshId("dialog");
-        const form = h(
-            "form",
-            { method: "dialog" },
-            h("h2", { id }, title),
-            content,
-            h(
-                "div",
-                { class: "buttons end" },
-                h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"),
-                h("button", { class: kind, value: "yes" }, yes),
-            ),
-        );
+        const cancel = h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel");
+        const buttons = h("div", { class: "buttons end" }, cancel, h("button", { class: kind, value: "yes" }, yes));
+        const form = h("form", { method: "dialog" }, h("h2", { id }, title), content, buttons);
         const dialog = h("dialog", { "aria-labelledby": id }, form);
         dialog.addEventListener("close", () => {
             dialog.remove();
