@@ -129,10 +129,8 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
     if not can_build(config) and (config.train.asynchronous or config.task.target == "rule"):
         why = "a rule requires single steps in which all cells are updated"
     elif samples is None:
-        why = (
-            f"a lookup circuit requires an image of at most {MOST_CELLS} cells with eight neighbours, without damage, "
-        )
-        why += "and with the steps to grow from one cell or a border"
+        why = f"a lookup circuit requires an image of at most {MOST_CELLS} cells with eight neighbours, no damage, and "
+        why += "enough steps to grow from one cell or a border"
     elif (pairs := samples.single_steps()) is None:
         why = "samples must contain every channel of each cell after the first step"
     else:

@@ -27,7 +27,7 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
 
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> AgentConfig:
-    """Return the defaults, updated with `fields`, for an environment solved at a mean return of `threshold`."""
+    """Return the default configuration, updated with `fields`, for an environment solved at mean return `threshold`."""
     # Names of environments, such as `ALE/Pong-v5` and `my_module:Maze-v0`, are not valid names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
@@ -59,7 +59,7 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
 
 
 PASSES, SEEN, EVALUATIONS, GATES = (15, 300), (100_000, 1_000_000), 20, 4000
-"""Classifier defaults: (minimum, usual) passes, (minimum, maximum) rows in all, evaluations, and gates per layer."""
+"""Classifier defaults: (minimum, default) passes, (minimum, maximum) total rows, evaluations, and gates per layer."""
 
 
 def of_table(
@@ -67,8 +67,8 @@ def of_table(
 ) -> ClassifierConfig:
     """Return a classifier configuration for `table`, based on `base` or the defaults. Raises DataError.
 
-    Unless `steps` is an integer, the default training makes 300 passes within 100,000 to 1,000,000 rows, but at
-    least 15 passes. If `population` is 1, no rows are set aside for validation, since there is no model to choose.
+    Unless `steps` is an integer, training makes 300 passes, but at least 100,000 and at most 1,000,000 rows, and in any
+    case 15 passes. If `population` is 1, no rows are set aside for validation, since there is no model to choose.
     """
     table.require_learnable()
     split = {"held_out": 0.0} if table.tests else {}
@@ -88,7 +88,7 @@ def of_table(
 
 
 def fitted(config: PolicyConfig, table: LabelledTable | None) -> PolicyConfig:
-    """Return `config`; a classifier of gates without thresholds gets quantiles of its training rows as thresholds."""
+    """Return `config`, with quantiles of the training rows as thresholds if a classifier of gates has none."""
     if not isinstance(config, ClassifierConfig) or table is None or config.policy == "mlp" or config.gates.thresholds:
         return config
     thresholds = table.thresholds(table.parts(config.table).learned, config.gates.bits)

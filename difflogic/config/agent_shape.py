@@ -16,5 +16,5 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None
             for value in (config.get(name) for config in (ours, theirs))
         )
         if own != other:
-            return f"{name} should be {own}, that of the other is {other}"
+            return f"expected {name} {own}, got {other}"
     return None

@@ -65,6 +65,6 @@ def _with_points(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]
     some, others = ([text for _, row in rows for text in row if sign.fullmatch(text)] for sign in (comma, point))
     if some and others:
         raise DataError(
-            f"it holds {some[0][:40]!r} and {others[0][:40]!r}: write all decimals with a comma or a point."
+            f"it contains {some[0][:40]!r} and {others[0][:40]!r}: write decimals with commas only, or points only."
         )
     return [(line, [text.replace(",", ".") if comma.fullmatch(text) else text for text in row]) for line, row in rows]

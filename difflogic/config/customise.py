@@ -26,14 +26,14 @@ Changes = dict[str, dict[str, Any]]
 RULE_DIGITS = ENTRIES // 4
 MAX_RULE_BYTES = 1 << 16
 EXPECTED_RULE = (
-    f"expected {ENTRIES} digits 0 and 1, or {RULE_DIGITS} hexadecimal digits, as text in which white space does not "
-    f"count, or {ENTRIES} numbers 0 and 1 in an .npy file; entry n is the next state of the cell whose patch, row by "
+    f"expected {ENTRIES} digits 0 and 1, or {RULE_DIGITS} hexadecimal digits, as text, with any white "
+    f"space, or {ENTRIES} numbers 0 and 1 in an .npy file; entry n is the next state of the cell whose patch, row by "
     "row, is the bits of n, most significant first"
 )
 
 
 class Configured(NamedTuple, Generic[Asked]):
-    """Configuration of a request, with the preset and the changes from which it was made."""
+    """Configuration of a request, with the base and the changes from which it results."""
 
     request: Asked
     """Request with `config` in place of its preset, and with the recipe that was applied."""
@@ -47,7 +47,7 @@ class Configured(NamedTuple, Generic[Asked]):
 
 
 def configure(request: Asked) -> Configured[Asked]:
-    """Make the configuration of a request: apply its target and initial state, then its recipe, then its fields.
+    """Return the configuration of a request: apply its target and initial state, then its recipe, then its fields.
 
     The grid's size is fixed if the request has a configuration or sets the grid's height or width. Raises ConfigError,
     DataError or UsageError.
@@ -80,7 +80,7 @@ def recipe_of(request: TrainRequest) -> str:
 
 
 def _with_task(request: Asked) -> Asked:
-    """Return a request that has, instead of a task in Python, a configuration with the task's settings and samples."""
+    """Replace a task in Python in the request by a configuration with the task's settings and samples."""
     preset, config = request.preset, request.config
     if preset is None and isinstance(config, Config) and config.plugin.name:
         config, fields = registered.configure(config, request.set)
@@ -102,7 +102,7 @@ def base_of(request: TrainRequest) -> Config:
     if request.preset is None and (request.target or request.rule or request.rule_table) is not None:
         return presets.image() if request.target is not None else presets.game_of_life()
     raise UsageError(
-        "Say what to train: `preset`, as `difflogic presets` lists them, or `config`; or `target`, `rule` or `data`."
+        "Nothing to train: give `preset`, as `difflogic presets` lists them, `config`, `target`, `rule` or `data`."
     )
 
 
@@ -115,7 +115,7 @@ def _check(request: TrainRequest) -> None:
         if getattr(request, name) is not None and not has_image:
             raise UsageError(f"`{name}` is for images: give `target` or `start` with it.")
     if request.padding and request.target is None:
-        raise UsageError("`padding` surrounds an image: give `target` with it.")
+        raise UsageError("`padding` is for images: give `target` with it.")
 
 
 def changes(
@@ -154,7 +154,7 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
     height, width, loss_channels = bits.shape
     if (bits == bits[0, 0]).all():
         raise DataError(
-            f"{path} is read as a single colour, so there is nothing to learn: give an image of at least two, a "
+            f"{path} is read as a single colour, so there is nothing to learn: give an image with at least two, a "
             f"`threshold` other than {picture_file.THRESHOLD}, or `padding` around it."
         )
     rows, grid = plain(text_picture.encode(bits)), {"height": height, "width": width}
@@ -223,13 +223,13 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
     """Return the grid's height and width: `fixed`, or if that is None, the image's size plus the padding."""
     if fixed is not None:
         if request.padding:
-            raise UsageError("`padding` makes the grid of the target's size, but the grid's size is given: drop one.")
+            raise UsageError("`padding` sets the size of the grid, which is already given: drop one of them.")
         return fixed
     width, height = request.size or bits.shape[1::-1]
     sides = height + 2 * request.padding, width + 2 * request.padding
     if min(sides) < MIN_SIDE:
         raise ConfigError(
-            f"A grid has at least {MIN_SIDE}x{MIN_SIDE} cells: put some around {request.target} with `padding` 1."
+            f"A grid must have at least {MIN_SIDE}x{MIN_SIDE} cells: add some around {request.target} with `padding` 1."
         )
     return sides
 

@@ -1,4 +1,4 @@
-"""Tasks defined by samples: initial grids, their targets after some CA steps, and which values count.
+"""Tasks defined by samples: initial grids, their targets after some CA steps, and which values are compared.
 
 Arrays in a file, recordings and samples drawn by a program all become a `Dataset`. A run stores its samples in
 `data.npz`, and its configuration contains their hash and sizes.
@@ -34,12 +34,12 @@ MOST_STEPS = 1 << 16
 MOST_CELLS = 1 << 21
 """Maximum number of cells whose neighbourhoods are compared; sorting this number takes a second."""
 Codes = npt.NDArray[np.int8]
-"""Array of target values: 0, 1, or -1 for a value that does not count."""
+"""Array of target values: 0, 1, or -1 for a value that is not compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples of a custom task: initial states, their targets after some steps, and which values count.
+    """Samples of a custom task: initial states, their targets after some steps, and which values are compared.
 
     Use `of` and `of_frames` to create a dataset from arrays, which they check.
 
@@ -87,13 +87,13 @@ class Dataset:
         if targets.ndim == 4:
             targets = targets[:, None]
         if not compared or compared[0] < 1 or any(a >= b for a, b in itertools.pairwise(compared)):
-            raise DataError(f"steps must be CA steps from 1 on in ascending order, got {list(compared)}.")
+            raise DataError(f"steps must be ascending numbers of at least 1, got {list(compared)}.")
         grids = (len(starts), *starts.shape[1:3])
         fits = targets.ndim == 5 and (len(targets), *targets.shape[2:4]) == grids
         if not fits or targets.shape[1] not in (1, len(compared)):
             raise DataError(
-                f"y must be {list(grids)} cells as x is, and channels, with an axis of {len(compared)} compared steps "
-                f"behind the samples or none, got {list(np.shape(y))}."
+                f"y must have shape [N, H, W, C] or [N, {len(compared)}, H, W, C], with {list(grids)} for N, H and W "
+                f"as in x, got {list(np.shape(y))}."
             )
         codes = targets.astype(np.int8)
         if mask is not None:
@@ -141,7 +141,7 @@ class Dataset:
         return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
-        """Return a dataset of the samples with these indices."""
+        """Return a dataset with only the samples at these indices."""
         return Dataset(self.x[samples], self.y[samples], self.steps)
 
     @property
@@ -265,7 +265,7 @@ def load(path: Path | IO[bytes]) -> Dataset:
 def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
     if set(names) - set(ARRAYS) or ("frames" in names) == bool({"x", "y"} & set(names)):
         raise DataError(
-            f"{path} must hold the arrays x and y, or frames, and may hold mask and steps; it has "
+            f"{path} must contain the arrays x and y, or frames, and optionally mask and steps, got "
             f"{', '.join(sorted(names)) or 'no arrays'}."
         )
 
@@ -282,6 +282,6 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
     # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, otherwise the 16 from 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         if numbers[1] - numbers[0] >= MOST_STEPS:
-            raise DataError(f"steps may be a range of {MOST_STEPS} at most, got {numbers[0]} to {numbers[1]}.")
+            raise DataError(f"steps must be a range of at most {MOST_STEPS}, got {numbers[0]} to {numbers[1]}.")
         return list(range(numbers[0], numbers[1] + 1))
     return numbers

@@ -154,7 +154,7 @@ def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
             inside = inside.setdefault(part, {}) if isinstance(inside, dict) else inside
         # If `train` and `train.lr` both had values, the result would depend on their order.
         if not isinstance(inside, dict) or name in inside:
-            raise ConfigError(f"There is a value for {path} and another for a part of it: give one of them.")
+            raise ConfigError(f"{path} and a field inside or around it both have a value: give one of them.")
         inside[name] = value
     return tables
 
@@ -196,7 +196,7 @@ def build(cls: type, data: Any, where: str = "") -> Any:
     missing = [name for name, f in fields.items() if f.default is dataclasses.MISSING and name not in data]
     if missing:
         named = [f"[{where}{name}]" if dataclasses.is_dataclass(hints[name]) else f"{where}{name}" for name in missing]
-        raise ConfigError(f"Missing: {', '.join(named)}. `difflogic init` writes a file with all fields.")
+        raise ConfigError(f"Missing fields: {', '.join(named)}. `difflogic init` writes a file with all fields.")
     # Limits only provide words for messages here; the section checks them.
     return cls(**{name: convert(hints[name], value, f"{where}{name}", fields[name].metadata.get("limits"))
                   for name, value in data.items()})  # fmt: skip

@@ -9,7 +9,7 @@ from difflogic.config.values import Size
 
 @section
 class HardenRequest(Request):
-    """Queue a training that settles the unconverged gates of JOB, as `difflogic harden` does."""
+    """Queue training of JOB until its gates converge, as `difflogic harden` does."""
 
     search: bool = option("Search the hard circuit instead, without gradients", default=False, group="harden")
     epochs: int | None = option("Epochs of the hardening", COUNT, group="harden", usual="a quarter of the run's")
@@ -17,24 +17,24 @@ class HardenRequest(Request):
 
 @section
 class SimplifyRequest(Request):
-    """Queue a job that makes the circuit of JOB smaller, proved to be the same."""
+    """Queue a job that simplifies the circuit of JOB and proves that the result is equivalent."""
 
     from_start: bool = option(
-        "Only keep the behaviour from the task's initial state, on any grid and for ever. This is proved",
+        "Only preserve the behaviour from the task's initial state, on a grid of any size. This is proved",
         default=False, group="simplify",
     )  # fmt: skip
     size: Size | None = option(
-        "Only keep it on a grid of this size, with all cells updated in each step. This is proved",
+        "Only preserve it on a grid of this size, with all cells updated in each step. This is proved",
         Limits("WIDTHxHEIGHT, of 1 to 99999 cells each", lambda size: all(1 <= side < 100_000 for side in size),
                schema={"pattern": "^[0-9]{1,5}x[0-9]{1,5}$"}),
         group="simplify", metavar="WIDTHxHEIGHT", needs="from_start", excludes={"task": "it uses the task's own grid"},
     )  # fmt: skip
-    task: bool = option("Only keep the trained behaviour. This is tested, not proved", default=False, group="simplify")
+    task: bool = option("Only preserve trained behaviour. This is tested, not proved", default=False, group="simplify")
 
 
 @section
 class BuildRequest(Request):
-    """Queue a job that makes a circuit for the task of JOB without training."""
+    """Queue a job that builds a circuit for the task of JOB without training."""
 
 
 @section

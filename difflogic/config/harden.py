@@ -8,7 +8,7 @@ SHARE_OF_EPOCHS, LR, GROWS_FOR = 0.25, 0.5, 0.8
 
 
 def hardening(config: Config, search: bool = False, epochs: int | None = None, interval: int | None = None) -> Config:
-    """Return the configuration to harden, or search, the circuit of a run, evaluated every `interval` epochs."""
+    """Return the configuration to harden (or if `search`, to search) a run's circuit, evaluated every `interval`."""
     epochs = max(1, round(SHARE_OF_EPOCHS * config.train.epochs)) if epochs is None else epochs
     interval = min(10, config.train.eval_interval) if interval is None else interval
     # A run of 1000 epochs gets 250 more: hardening grows to all gates over 200, and 50 train the circuit as it is used.

@@ -27,7 +27,7 @@ def load(path: Path, config: Config) -> Grids:
     task = config.task
     if task.start != "random" or task.target == "rule":
         raise ConfigError(
-            f"`starts` needs a task with random initial states and one target, which the task of {config.name} is not."
+            f"`starts` requires a task with random initial states and one target, unlike the task of {config.name}."
         )
     grid = (task.height, task.width, config.model.channels)
     array = bits_in(path, "starts", "[H, W, C]", "[N, H, W, C]")
@@ -46,7 +46,7 @@ def kept(config: Config, grids: Grids) -> Config:
     """Return `config` with a pool for these grids. Raises ConfigError if it already has a pool of last states."""
     batch = config.train.batch
     if config.pool.size and not config.pool.starts:
-        raise ConfigError(f"`starts` needs a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
+        raise ConfigError(f"`starts` creates the pool, but pool.size is already {config.pool.size}: set it to 0.")
     # Each sample of a batch draws from its own part of the pool. A part has a power of two grids, half from the file.
     part = 2
     while part * batch < max(PLACES, 2 * len(grids)):
@@ -57,21 +57,21 @@ def kept(config: Config, grids: Grids) -> Config:
 
 
 def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> None:
-    """Raise ConfigError if `config` needs a file that the machine `who` lacks; if `has_samples`, it has the samples."""
+    """Raise ConfigError if `config` needs a file that `who` lacks; `has_samples` is True if `who` has the samples."""
     if config.data.sha256 and not config.plugin.name and not has_samples:
         raise ConfigError(
-            f"The configuration is of samples in a file, data.sha256, which {who} does not get: train it on your own "
-            "machine with `difflogic train --data FILE`, or drop the file on the page of a server."
+            f"The configuration needs the file of samples of data.sha256, which {who} does not receive: train it on "
+            "your own machine with `difflogic train --data FILE`, or upload the file on the page of a server."
         )
     if config.pool.starts:
         raise ConfigError(
-            f"The configuration needs the file of initial states of pool.starts, which {who} does not get: train it on "
-            'your own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
+            f"The configuration needs the file of initial states of pool.starts, which {who} does not receive: train "
+            'it on your own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
         )
 
 
 def pool_of(random: Grids, grids: Grids) -> Grids:
-    """Return a copy of the pool `random [size, H, W, C]` in which `grids`, cyclically, replace every second grid."""
+    """Return a copy of the pool `random [size, H, W, C]`, with every second grid replaced by `grids` in turn."""
     pool = random.copy()
     pool[1::2] = grids[np.arange(len(pool) // 2) % len(grids)]
     return pool

@@ -12,7 +12,7 @@ class NetworkConfig(Section):
     """Stack of gate layers: `widths[0]` inputs, then one layer per further width."""
 
     widths: tuple[int, ...] = field("Number of inputs, then of the gates of each layer")
-    connections: tuple[str, ...] = field(f"How each layer is wired, one word a layer: {', '.join(wiring.SCHEMES)}")
+    connections: tuple[str, ...] = field(f"How each layer is wired, one word per layer: {', '.join(wiring.SCHEMES)}")
 
     def __post_init__(self) -> None:
         require(len(self.widths) >= 2, f"widths needs inputs and at least one layer, got {list(self.widths)}.")
@@ -20,7 +20,7 @@ class NetworkConfig(Section):
             require(WIDTH.holds(width), f"each of widths must be {WIDTH.words}, got {shown(width)}.")
         require(
             len(self.connections) == len(self.widths) - 1,
-            f"connections needs one scheme per layer: {len(self.widths) - 1} expected, {len(self.connections)} given.",
+            f"connections must have a scheme per layer: expected {len(self.widths) - 1}, got {len(self.connections)}.",
         )
         for scheme in self.connections:
             expected = f"expected one of {', '.join(wiring.SCHEMES)}"
@@ -39,11 +39,11 @@ class ModelConfig(Section):
     kernels: int = field("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH)
     perceive: NetworkConfig = field("A perception kernel: from the 9 cells of a patch to its outputs")
     update: NetworkConfig = field("From the cell and the C * outputs * K perception outputs to the cell's new C bits")
-    periodic: bool = field("Whether the grid is a torus; else there is 0 outside it", default=False)
+    periodic: bool = field("Whether the grid is a torus; otherwise the outside is 0", default=False)
     wiring_per_kernel: bool = field("Whether each kernel has its own wiring, unlike the paper", default=False)
     all_round: bool = field(
         "Whether the first outputs of the first four kernels read each neighbour, and half of the channels pass "
-        "signals straight on, so that they get everywhere; needs wiring_per_kernel",
+        "signals straight on, so that they reach every cell; needs wiring_per_kernel",
         default=False,
     )
     input_wise: bool = field(
@@ -84,7 +84,7 @@ class ModelConfig(Section):
         require_ascending("held", self.held, 0, self.channels - 1, "channels")
         require(
             len(self.held) < min(self.update.widths[1:]),
-            f"each layer of the update network needs more gates than channels are held, {len(self.held)}, got "
+            f"each layer of the update network must have more gates than held channels, {len(self.held)}, got "
             f"{list(self.update.widths[1:])}.",
         )
         if self.all_round:

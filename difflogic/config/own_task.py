@@ -120,7 +120,7 @@ class Task(Section):
             count: The number of samples.
 
         Returns:
-            The samples: initial states, targets after some steps, and which values count.
+            The samples: initial states, targets after some steps, and which values are compared.
         """
         raise NotImplementedError
 
@@ -160,10 +160,10 @@ class OwnTask:
             raise self._faulty("is not a task: expected a subclass of difflogic.Task, with @dataclass(frozen=True)")
         self.takes = frozenset(field.name for field in dataclasses.fields(cls))
         if taken := sorted(TASK_FIELDS & self.takes):
-            raise self._faulty(f"has a setting {taken[0]!r}, which is a field of every task: it needs another name")
+            raise self._faulty(f"has a setting {taken[0]!r}, which is a field of every task: rename it")
         version: Any = cls.version
         if not isinstance(version, str) or not version:
-            raise self._faulty('has no version: expected a text, say version = "1"')
+            raise self._faulty('has no version: expected a text, such as version = "1"')
         own = {name: task[name] for name in self.takes & set(task)}
         with self._guarded("could not take its settings", ConfigError):
             self.task: Task = build(cls, {**settings, **own}, "task.")
@@ -176,7 +176,7 @@ class OwnTask:
 
     def config(self, count: Any = None) -> Config:
         """Return the configuration of a run on `count` samples. Raises ConfigError, FaultyTaskError or LimitError."""
-        with self._guarded("could not say which fields suit it"):
+        with self._guarded("failed in `fields`"):
             suits = {key: dataclasses.asdict(value) if isinstance(value, Section) else dict(value)
                      for key, value in self.task.fields().items()}  # fmt: skip
         usual = suits.get("data", {}).get("samples", SAMPLES)
@@ -189,7 +189,7 @@ class OwnTask:
             "initial": {"logit": 6.0},
         }
         data = plain(merged(merged(default, suits), self.derived(samples)))
-        with self._guarded("asks for a configuration that cannot be"):
+        with self._guarded("requires an invalid configuration"):
             return Config.from_dict(data)
 
     def derived(self, samples: Dataset) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class OwnTask:
             samples = _samples(self.task, count, stream, seed)
         if not isinstance(samples, Dataset) or len(samples) != count:
             got = f"{len(samples)}" if isinstance(samples, Dataset) else f"a {type(samples).__name__}"
-            raise self._faulty(f"was asked for a difflogic.Dataset of {count} samples and gave {got}")
+            raise self._faulty(f"must return a difflogic.Dataset of {count} samples, got {got}")
         return samples
 
     def evaluated(self, states: Bits, samples: Dataset) -> dict[str, float]:
@@ -233,7 +233,7 @@ class OwnTask:
             images: dict[Any, Any] = dict(self.task.pictures(film, samples))
         for name, image in images.items():
             if not isinstance(name, str) or not FILE_NAME.holds(name) or name.startswith("."):
-                raise self._faulty(f"named an image {name!r}: expected {FILE_NAME.words}, and no dot in front")
+                raise self._faulty(f"named an image {name!r}: expected {FILE_NAME.words}, without a leading dot")
             array = np.asarray(image)
             if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not 0 < array.size <= MOST_PIXELS:
                 raise self._faulty(

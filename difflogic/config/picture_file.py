@@ -69,7 +69,7 @@ def load(
         channels: Maximum number of channels that the default of `colors` may need.
     """
     if threshold is not None and colors == COLORS[-1]:
-        raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")
+        raise DataError(f"{colors} colours have four levels each of red, green and blue: drop `threshold`.")
     image, notices = upright(path), list[str]()
     sides = image.size
     if size is not None or max(sides) > MAX_SIDE:
@@ -107,10 +107,10 @@ def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool
         has_white = colors > 2 and bits.all(axis=-1).any()
         bits[dark] = np.eye(bits.shape[-1], dtype=np.uint8)[-1] if has_white else 1
         notices.append(
-            f"What is opaque is on: {counted(int(dark.sum()), 'dark cell')} in {'blue' if has_white else 'white'}."
+            f"Opaque cells are on: {counted(int(dark.sum()), 'dark cell')} in {'blue' if has_white else 'white'}."
         )
     elif dropped := int((rgb[dark].max(axis=-1) > threshold / 2).sum()):
-        notices.append(f"{counted(dropped, 'faint cell')} of the image off: `threshold` is {threshold:g}.")
+        notices.append(f"{counted(dropped, 'faint cell')} of the image turned off: `threshold` is {threshold:g}.")
     if not bits.any():
         too = "light" if invert else "dark"
         raise DataError(f"{path} has no pixel that is on: all are transparent or too {too}.")
@@ -135,7 +135,7 @@ def _drawn(path: Path, most: int) -> Image.Image:
     states = patterns.read(path, max(CHANNELS.values())).states
     _check_pixels(path, (states.shape[1], states.shape[0]), most)
     if not states.any():
-        raise DataError(f"No cell of the pattern {path} is on: expected some that are.")
+        raise DataError(f"No cell of the pattern {path} is on: expected at least one.")
     levels = patterns.bits_of(states, max(CHANNELS.values())).reshape(*states.shape, 2, 3)
     if states.max() == 1:
         levels[...] = states[..., None, None]

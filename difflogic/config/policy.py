@@ -257,7 +257,7 @@ class PolicyConfig(Document):
         super().__post_init__()
         require(
             not self.gates.memory or (self.policy, self.algorithm) == ("logic", "ppo"),
-            f'Only an agent with policy "logic" and algorithm "ppo" remembers: {self.gates.path}memory must be 0 of '
+            f'Only agents with policy "logic" and algorithm "ppo" have memory: {self.gates.path}memory must be 0 for '
             f"{self.policy!r} and {self.algorithm!r}, got {self.gates.memory}.",
         )
         # In training, soft gates would read soft memory values instead of the bits on which the agent acted.
@@ -270,7 +270,7 @@ class PolicyConfig(Document):
         """Return this configuration if it is an agent's. Raises ConfigError for a classifier."""
         if not isinstance(self, AgentConfig):
             # A classifier is measured by its accuracy on held-out rows at the end.
-            raise ConfigError("A classifier has no episodes to be shown, and no return that solves it.")
+            raise ConfigError("Expected an agent, got a classifier, which has neither episodes nor a return.")
         return self
 
     @property
@@ -324,12 +324,12 @@ class PolicyConfig(Document):
         """Make an AgentConfig or ClassifierConfig from the result of `to_dict`. Raises ConfigError."""
         require(
             is_policy(data),
-            f'This configuration is not one of a policy: expected kind = "{POLICY}" at its top; '
-            "`difflogic train` takes those of automata.",
+            f'Expected the configuration of a policy, with kind = "{POLICY}" at its top; '
+            "for automata, use `difflogic train`.",
         )
         require(
             data.get("format") == FORMAT,
-            f"The configuration is of format {shown(data.get('format'))}, but this difflogic reads format {FORMAT}.",
+            f"The configuration has format {shown(data.get('format'))}, but this difflogic reads format {FORMAT}.",
         )
         fields = {name: value for name, value in data.items() if name not in ("kind", "format")}
         sac = fields.get("sac")

@@ -242,5 +242,5 @@ def get(name: str) -> Config:
     if name in agent_presets.PRESETS:
         raise ConfigError(f"The preset {name} trains agents: use `difflogic train-policy {name}`.")
     if name not in PRESETS:
-        raise ConfigError(f"There is no preset {name!r}{hint(name, PRESETS)}: expected one of {', '.join(PRESETS)}.")
+        raise ConfigError(f"Unknown preset {name!r}{hint(name, PRESETS)}: expected one of {', '.join(PRESETS)}.")
     return PRESETS[name].make()

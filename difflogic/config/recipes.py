@@ -174,7 +174,7 @@ def usual(config: Config) -> str:
 def applied(name: str, config: Config) -> Config:
     """Return `config`, which must have the run's epochs, changed by the recipe `name`. Raises ConfigError."""
     if name not in RECIPES:
-        raise ConfigError(f"There is no recipe {name!r}{hint(name, RECIPES)}: expected one of {', '.join(RECIPES)}.")
+        raise ConfigError(f"Unknown recipe {name!r}{hint(name, RECIPES)}: expected one of {', '.join(RECIPES)}.")
     if name == "paper":
         return config
     return robust(config).applied(config)

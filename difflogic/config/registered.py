@@ -47,7 +47,7 @@ def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] 
     if entry is None:
         known = f"installed are {', '.join(installed)}" if installed else "none is installed"
         raise ConfigError(
-            f"There is no task {shown(name)}{hint(name, installed)}: expected DISTRIBUTION:NAME of an installed task; "
+            f"Unknown task {shown(name)}{hint(name, installed)}: expected DISTRIBUTION:NAME of an installed task; "
             f"{known}."
         )
     try:
@@ -66,7 +66,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
     their hash and no setting changes. Raises ConfigError, DataError, FaultyTaskError or LimitError.
     """
     if "plugin" in fields:
-        raise ConfigError("The settings of a task are set as fields of task, say task.size: leave out plugin.")
+        raise ConfigError("Set the settings of a task as fields of task, such as task.size: drop plugin.")
     plugin = PluginConfig(name=source) if isinstance(source, str) else source.plugin
     # A value that is not a table is rejected when the configuration is built.
     others = {name: {**value} if isinstance(value, Mapping) else value for name, value in fields.items()}
@@ -100,7 +100,7 @@ def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
     """Return the task that `plugin` names. Raises the errors of `find`, and ConfigError for an unregistered task."""
     if not is_task(plugin.name):
         raise ConfigError(
-            f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: go on from "
+            f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: continue from "
             "Python, with Trainer(TASK, engine).run(resume=FOLDER)."
         )
     return find(plugin.name, plugin.settings, task)

@@ -127,12 +127,12 @@ class Request(Section):
             object.__setattr__(self, name, True)
         for name, option in declared.items():
             if option.needs is not None and option.is_in(self) and not getattr(self, option.needs):
-                raise UsageError(f"`{name}` is only for `{option.needs}`: give that too.")
+                raise UsageError(f"`{name}` requires `{option.needs}`: give both.")
             for other, why in option.excludes.items():
                 # An option that is false or 0 excludes nothing, but an excluded option counts even if its value is 0.
                 if getattr(self, name) and declared[other].is_in(self):
                     name = implied.get(name, name)
-                    raise UsageError(f"`{name}` and `{other}` do not go together: {why}. Drop one.")
+                    raise UsageError(f"`{name}` and `{other}` cannot be used together: {why}. Drop one.")
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -176,7 +176,7 @@ def check_names(names: Iterable[str], expected: Iterable[str]) -> None:
     expected = list(expected)
     for name in names:
         if name not in expected:
-            raise UsageError(f"There is no option `{name}`{hint(name, expected)}: expected {', '.join(expected)}.")
+            raise UsageError(f"Unknown option `{name}`{hint(name, expected)}: expected {', '.join(expected)}.")
 
 
 JOB_ID = "[a-z2-7]{16}"
@@ -196,10 +196,10 @@ class TrainRequest(Request):
 
     preset: str | None = option("A preset of automata or agents", group="what")
     config: Document | None = option(
-        "A configuration instead of a preset; its grid size stays for any target", group="what"
+        "A configuration instead of a preset; a target does not change its grid size", group="what"
     )
     set: Mapping[str, Any] = option(
-        "Fields of the configuration by their paths, say optimizer.lr; they go before all else",
+        "Fields of the configuration by path, such as optimizer.lr; they override all others",
         default=Table(), group="what",
     )  # fmt: skip
     recipe: str | None = option(

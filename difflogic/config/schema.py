@@ -194,13 +194,13 @@ class Config(Document):
         """Make a configuration from the result of `to_dict`. Raises ConfigError for wrong fields or another format."""
         if isinstance(data, dict):  # anything else is refused by `build`
             if data.get("kind") == POLICY:
-                raise ConfigError("This is the configuration of an agent: `difflogic train-policy` takes it.")
+                raise ConfigError("This is the configuration of an agent: use `difflogic train-policy`.")
             data = dict(data)
             # A hand-written file may lack the format.
             written = data.pop("format", FORMAT)
             if type(written) is not int or written != FORMAT:
                 raise ConfigError(
-                    f"The configuration is of format {shown(written)}, but this difflogic reads format {FORMAT}: use "
+                    f"The configuration has format {shown(written)}, but this difflogic reads format {FORMAT}: use "
                     "the version that wrote it."
                 )
         config: Config = build(cls, data)

@@ -77,11 +77,11 @@ class LabelledTable:
         """Make a table from numbers `[N, D]` in the columns `features`, and labels `[N]`. Raises DataError."""
         numbers, names = np.asarray(x), np.asarray(labels)
         if numbers.ndim != 2 or not numbers.size or numbers.dtype.kind not in "biuf":
-            raise DataError(f"Features are numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
+            raise DataError(f"Features must be numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
         # Images remain bytes, an eighth of the size of float64, until a batch is converted to bits.
         numbers = numbers.astype(np.uint8 if numbers.dtype.itemsize == 1 and numbers.dtype.kind in "bu" else np.float64)
         if numbers.shape[1] > MOST_FEATURES:
-            raise DataError(f"A table has {MOST_FEATURES} features at most, got {numbers.shape[1]}: leave some out.")
+            raise DataError(f"A table has at most {MOST_FEATURES} features, got {numbers.shape[1]}: leave some out.")
         if names.shape != (len(numbers),):
             raise DataError(f"Expected {len(numbers)} labels, one for each row, got the shape {list(names.shape)}.")
         columns = features or [f"x{d}" for d in range(numbers.shape[1])]
@@ -136,11 +136,11 @@ class LabelledTable:
         if len(counts) > MOST_CLASSES or counts.min() < LEAST_ROWS:
             raise DataError(
                 f"The label {self.label} has {len(counts)} values, of which {rarest} is in {counts.min()} rows: "
-                f"expected at most {MOST_CLASSES} classes, each in at least {LEAST_ROWS} rows. A quantity is no class: "
-                "divide it into ranges first."
+                f"expected at most {MOST_CLASSES} classes, each in at least {LEAST_ROWS} rows. Divide a quantity into "
+                "ranges first."
             )
         if (self.x == self.x[0]).all():
-            raise DataError("No feature differs between the rows: there is nothing to tell classes by.")
+            raise DataError("All rows have the same features: there is nothing to learn from.")
 
     def parts(self, shares: TableConfig) -> Parts:
         """Return the training, validation and held-out rows: the same shares of each class, and the test set."""
@@ -194,7 +194,7 @@ def decoded(source: Path | IO[bytes]) -> LabelledTable:
         features, classes = ([str(text) for text in arrays[name].tolist()] for name in ("features", "classes"))
         table, y = LabelledTable.of(arrays["x"], arrays["y"], features, str(arrays["label"])), arrays["y"]
     except (KeyError, TypeError) as error:
-        raise DataError(f"{source} has no {error}, and is no table of a run.") from error
+        raise DataError(f"{source} is not the table of a run: it has no {error}.") from error
     is_index = y.dtype.kind in "iu" and y.min() >= 0 and y.max() < len(classes)
     if not is_index or table.features != tuple(features) or _words(classes, "class") != tuple(classes):
         raise DataError(f"{source} has labels without a name, or names that no table of a run has.")
@@ -234,7 +234,7 @@ def label_of(path: Path, features: Sequence[str]) -> str:
     names = array_files.names(_npz(path)) if _is_npz(path) else csv_rows.read(path)[0][1]
     others = [name for name in names if name and _word(name, "x") not in features]
     if len(others) != 1:
-        raise DataError(f"{path}: which column holds the labels? Give --label with one of {', '.join(names[:20])}.")
+        raise DataError(f"{path}: which column contains the labels? Give --label with one of {', '.join(names[:20])}.")
     return others[0]
 
 
@@ -259,7 +259,7 @@ def _of_idx(path: Path, label: str) -> LabelledTable:
     other = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
     if other == path or not other.is_file():
         raise DataError(
-            "it has no labels: put a file of labels next to it, as train-labels-idx1-ubyte to train-images-idx3-ubyte."
+            "it has no labels: put a file of labels next to it, train-labels-idx1-ubyte for train-images-idx3-ubyte."
         )
     images = array_files.read_idx(path)
     return LabelledTable.of(images.reshape(len(images), -1), array_files.read_idx(other), label=label)
@@ -352,7 +352,7 @@ def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
     words = {_word(name, stem): name for name in names}
     for name in names:
         if words[_word(name, stem)] != name:
-            raise DataError(f"{name!r} and {words[_word(name, stem)]!r} are too much alike: rename one of them.")
+            raise DataError(f"{name!r} and {words[_word(name, stem)]!r} are too similar: rename one of them.")
     return tuple(words)
 
 

@@ -33,8 +33,8 @@ class TaskConfig(Section):
     """`[task]`: initial state, grid, damage and faults, and target after T steps."""
 
     target: str = field(
-        "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
-        "rule below from the initial state, in channel 0; data: that of each sample, see [data]",
+        "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the image below; rule: one step of the "
+        "rule below from the initial state, in channel 0; data: the target of each sample, see [data]",
         one_of(TARGETS),
     )
     height: int = field("Rows of the grid, H", ROWS)
@@ -42,8 +42,8 @@ class TaskConfig(Section):
     steps: int = field("CA steps, T", COUNT)
     start: str = field(
         "random: fair bits in every channel, fresh each epoch; boards: one of all boards of the grid's size, in "
-        "channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; of data "
-        "random or zeros: the channels that the samples leave free",
+        "channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; for "
+        "data, random or zeros fills the channels that the samples leave free",
         one_of(STARTS),
         default="random",
     )
@@ -56,8 +56,8 @@ class TaskConfig(Section):
     start_picture: tuple[str, ...] = field("The image to start from, in the first channels, written alike", default=())
     rule: str = field(
         "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
-        "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits, maybe with "
-        "its grid, as B3/S23:P30,20; of data the rule that made them, of any number of states",
+        "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits, optionally "
+        "with its grid, as B3/S23:P30,20; for data, the rule that made the samples, of any number of states",
         default="",
     )
     loss_steps: tuple[int, ...] = field("CA steps whose losses are summed, ascending to T; empty: T alone", default=())
@@ -203,7 +203,7 @@ class DataConfig(Section, path="data."):
 
     sha256: str = field("The SHA-256 of the samples: `data` sets it, and the sizes; empty: none", default="")
     samples: int = field("Samples, N", WHOLE, default=0)
-    channels: int = field("Number of first channels that begin with a sample's own", WHOLE, default=0)
+    channels: int = field("Number of first channels that begin with a sample's values", WHOLE, default=0)
     targets: int = field("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT, default=1)
     held_out: float = field("Share of the samples for testing only; 0: all are for both", BELOW_ONE, default=0.2)
 

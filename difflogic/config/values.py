@@ -41,7 +41,7 @@ class Within:
                 return cls(epochs=int(number))
             if unit in _UNITS and number > 0:
                 return cls(seconds=number * _UNITS[unit])
-        raise UsageError(f"A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got {text[:80]!r}.")
+        raise UsageError(f"Expected a time or a number of epochs, such as 60s, 5m or 2000 epochs, got {text[:80]!r}.")
 
     def __str__(self) -> str:
         """Return the limit in the form that `parse` reads."""
@@ -68,7 +68,7 @@ class Size(NamedTuple):
         """Parse `24x24`. Raises UsageError."""
         match = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
         if match is None:
-            raise UsageError(f"A size is WIDTHxHEIGHT in cells, say 24x24, got {text[:80]!r}.")
+            raise UsageError(f"Expected WIDTHxHEIGHT in cells, such as 24x24, got {text[:80]!r}.")
         return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:

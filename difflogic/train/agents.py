@@ -68,9 +68,7 @@ class Agents(Session[Member, AgentRun]):
         """
         population, device = request.population, _device(placement)
         if not 1 <= population <= MOST_MEMBERS or config.seed + population > 1 << 32:
-            raise ConfigError(
-                f"Expected a population of 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}."
-            )
+            raise ConfigError(f"Expected 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}.")
         check_stop(config, request.solved_models, population)
         source = None if request.init_from is None else best_arrays(Path(request.init_from), config)
         members = [

@@ -208,7 +208,7 @@ def test_memory_of_a_run_is_planned(run: Path, said: Said) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["lizart"], 2, "There is no preset 'lizart' (did you mean lizard?)"),
+        (["lizart"], 2, "Unknown preset 'lizart' (did you mean lizard?)"),
         (["runs/none"], 2, f"There is no run folder or checkpoint at runs{os.sep}none."),
         (["lizard", "--set", "task.width=9"], 2, "picture has 20x20 cells, but the grid has 9x20"),
         (["--population", "0"], 2, "population must be an integer of at least 1, got 0."),

@@ -77,7 +77,7 @@ def test_run_works_without_its_task(difflogic: Call, train: Call, site: Path, mo
     monkeypatch.setattr(sys, "path", [each for each in sys.path if each != str(site)])
     result = difflogic("train", "--resume", "run", "--epochs", 6)
     assert (result.code, result.errors.count("\n")) == (2, 1)
-    assert f"There is no task '{NAME}'" in result.errors
+    assert f"Unknown task '{NAME}'" in result.errors
     assert Path("run/checkpoint.safetensors").read_bytes() == before
     # The files of the run are enough to evaluate and draw it.
     judged = difflogic("evaluate", "run", "--quick", *ENGINE)

@@ -156,7 +156,7 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
         (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates does not show a rollout: drop --steps."),
         (["-o", "no/film.gif"], "/no to write film.gif to: make it first."),
         (["-o", "film.gif", "--size", "2x9"], "2"),
-        (["-o", "film.gif", "--size", "9"], "A size is WIDTHxHEIGHT in cells, say 24x24, got '9'."),
+        (["-o", "film.gif", "--size", "9"], "Expected WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
         (["-o", "film.gif", "--channels", "2"], "There is no channel 2: a cell has channels 0 to 1."),
         (["-o", "film.gif", "--channels", "red"], "'red' is not a channel: expected loss, all, or a number."),
         (["-o", "film.gif", "--at", "9"], "The rollout has steps 0 to 3, but step 9 should be shown."),

@@ -198,7 +198,7 @@ def test_blocks_without_colours_or_half_blocks(encoding: str, system: Any, shown
     ("options", "complaint"),
     [
         (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
-        (["--size", "9"], "A size is WIDTHxHEIGHT in cells, say 24x24, got '9'."),
+        (["--size", "9"], "Expected WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
         (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, numba, gpu or reference."),
         (["--fire-rate", "0"], "--fire-rate must be between"),
         (["--density", "1.5"], "--density must be between 0 and 1, got 1.5."),

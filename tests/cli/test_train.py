@@ -186,15 +186,15 @@ def test_recipe_reports_its_restarts(
         assert f"Attempt 1 of at most {attempts}, " in out
 
 
-SOURCES = "Say what to train: PRESET, as `difflogic presets` lists them, or --config; or --target, --rule or --data."
+SOURCES = "Nothing to train: give PRESET, as `difflogic presets` lists them, --config, --target, --rule or --data."
 BAD_INPUT = [
     (["train"], SOURCES),
     (["train", "tiny", "--config", "mine.toml"], SOURCES),
-    (["train", "liizard"], "There is no preset 'liizard' (did you mean lizard?): expected one of "
+    (["train", "liizard"], "Unknown preset 'liizard' (did you mean lizard?): expected one of "
                            f"{', '.join(presets.PRESETS)}, tiny."),
     (["train", "--config", "."], "Cannot read the configuration .: Is a directory."),
     (["train", "--config", "nowhere.toml"], "Cannot read the configuration nowhere.toml: No such file or directory."),
-    (["train", "--config", "half.toml"], "Missing: [train]. `difflogic init` writes a file with all fields."),
+    (["train", "--config", "half.toml"], "Missing fields: [train]. `difflogic init` writes a file with all fields."),
     (["train", "--config", "mine.toml", "--target", "cat.png", "--set", "task.width=4"],
      "cat.png is 6 cells wide and 5 high, but the grid is 4 wide and 20 high: scale it down with --size 4x20, or give "
      "a larger grid."),
@@ -202,9 +202,9 @@ BAD_INPUT = [
      "--set requires SECTION.FIELD=VALUE, such as optimizer.lr=0.06, got 'optimizer.lr'."),
     (["train", "tiny", "--set", "optimizer.lr=fast"], "optimizer.lr must be a number between 0 and 1e+30, got 'fast'."),
     (["train", "tiny", "--set", "train.epochs=2\n[x]"], "--set takes one value, but another field or "
-        "table follows, x: give each its own."),
+        "table follows, x: give --set for each."),
     (["init", "lizard", "--set", "train.epochs=2\nseed = 3"], "--set takes one value, but another field "
-        "or table follows, seed: give each its own."),
+        "or table follows, seed: give --set for each."),
     (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
      "--set has tables or lists that are nested too deeply."),
     (["train", "tiny", "--set", "optimizer.lr.a.a=1"],
@@ -219,7 +219,7 @@ BAD_INPUT = [
     (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "
         "--colors 2, or a preset with more channels."),
     (["train", "tiny", "--target", "large.png"],
-        "A grid has at least 3x3 cells: put some around large.png with --padding 1."),
+        "A grid must have at least 3x3 cells: add some around large.png with --padding 1."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the image nowhere.png: No such file or directory."),
     (["train", "--data", "nowhere.csv"], "Cannot read the file nowhere.csv: No such file or directory."),
     (["train", "tiny", "--invert"], "--invert is for images: give --target or --start with it."),
@@ -232,21 +232,22 @@ BAD_INPUT = [
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
      "5 restarts share 10 epochs, but no attempt stops early before epoch 2: give at most 4 restarts."),
     (["train", "tiny", "--within", "9s", "--restarts", "2"],
-     "--within and --restarts do not go together: the one restarts without a limit, the other sets one. Drop one."),
+     "--within and --restarts cannot be used together: the one restarts without a limit, the other sets one. "
+     "Drop one."),
     (["train", "tiny", "--until-solved", "--restarts", "2"],
-     "--until-solved and --restarts do not go together: the one restarts without a limit, the other sets one. "
+     "--until-solved and --restarts cannot be used together: the one restarts without a limit, the other sets one. "
      "Drop one."),
     (["train", "tiny", "--until-solved", "--init-from", "x"],
-     "--until-solved and --init-from do not go together: every attempt has a wiring of its own, and that of the run is "
-     "kept. Drop one."),
+     "--until-solved and --init-from cannot be used together: every attempt has a wiring of its own, and that of the "
+     "run is kept. Drop one."),
     (["train", "tiny", "--until-solved", "--within", "soon"],
-     "Invalid value for '--within': A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got "
+     "Invalid value for '--within': Expected a time or a number of epochs, such as 60s, 5m or 2000 epochs, got "
      "'soon'. See 'difflogic train --help'."),
     (["train", "tiny", "--restarts", "1", "--init-from", "x"],
-     "--restarts and --init-from do not go together: every attempt has a wiring of its own, and that of the run is "
-     "kept. Drop one."),
+     "--restarts and --init-from cannot be used together: every attempt has a wiring of its own, and that of the "
+     "run is kept. Drop one."),
     (["init", "lizard", "--set", "seed=-1"], "seed must be an integer between 0 and 4294967295, got -1."),
-    (["presets", "life"], "There is no preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
+    (["presets", "life"], "Unknown preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
 ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def test_image_or_rule_chooses_its_preset(tmp_path: Path) -> None:
     assert configure(TrainRequest(rule="B36/S23")).config.name == "B36S23"
     with pytest.raises(ConfigError, match="An image stays if it grows from zeros"):
         configure(TrainRequest(target=path, set={"task": {"steps": 9}}))
-    with pytest.raises(UsageError, match="Say what to train"):
+    with pytest.raises(UsageError, match="Nothing to train"):
         configure(TrainRequest())
 
 
@@ -165,10 +165,10 @@ def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     refused("`size` is for images: give `target` or `start` with it.", lizard, size=(9, 9), start="zeros")
     refused("`colors` is for images: give `target` or `start` with it.", lizard, colors=8)
     refused("`threshold` is for images: give `target` or `start` with it.", lizard, threshold=0.0)
-    refused("`padding` surrounds an image: give `target` with it.", lizard, padding=1)
-    refused("`padding` makes the grid of the target's size, but the grid's size is given: drop one.", lizard, (9, 9),
+    refused("`padding` is for images: give `target` with it.", lizard, padding=1)
+    refused("`padding` sets the size of the grid, which is already given: drop one of them.", lizard, (9, 9),
             target=path, padding=1)  # fmt: skip
-    refused(f"A grid has at least 3x3 cells: put some around {path} with `padding` 1.", lizard, target=path)
+    refused(f"A grid must have at least 3x3 cells: add some around {path} with `padding` 1.", lizard, target=path)
     refused("`start` must be one of random, boards, seed, zeros, or an image file, got 'sed' (did you mean seed?).",
             lizard, start="sed")  # fmt: skip
     refused(f"'B3' is not a rule: {rules.GRAMMAR}.", lizard, rule="B3")

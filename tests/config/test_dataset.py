@@ -61,18 +61,18 @@ def test_held_out_samples_are_not_learned_and_the_same_for_every_seed() -> None:
     ("arrays", "message"),
     [
         ({"x": X}, "given.npz has no y: expected x and y, or frames."),
-        ({"x": X, "y": Y, "z": Y}, "and may hold mask and steps; it has x, y, z."),
+        ({"x": X, "y": Y, "z": Y}, "and optionally mask and steps, got x, y, z."),
         ({"x": X[:0], "y": Y[:0]}, "x must be samples [N, H, W, C], got [0, 5, 6, 2]."),
         ({"x": X[0, 0], "y": Y}, "x must be samples [N, H, W, C], got [6, 2]."),
         ({"x": X + 1, "y": Y}, "x must be 0 or 1 everywhere, got 2 at ["),
         ({"x": X.astype(str), "y": Y}, "x must be one array of 0 and 1, got values of type <U"),
-        ({"x": X, "y": Y[:9]}, "y must be [10, 5, 6] cells as x is, and channels, with an axis of 1 compared steps "
-                               "behind the samples or none, got [9, 5, 6, 1]."),
+        ({"x": X, "y": Y[:9]}, "y must have shape [N, H, W, C] or [N, 1, H, W, C], with [10, 5, 6] for N, H and W "
+                               "as in x, got [9, 5, 6, 1]."),
         ({"x": X, "y": Y, "mask": NAN}, "mask must be 0 or 1 everywhere, got nan at [1, 1]."),
         ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of y, [10, 1, 5, 6, 1], or [5, 6] cells, got"),
         ({"x": X, "y": Y, "mask": 0 * MASK}, "mask is 0 everywhere"),
-        ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be CA steps from 1 on in ascending order, got [3, 3]."),
-        ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps may be a range of 65536 at most, got 1 to 1099511627776."),
+        ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be ascending numbers of at least 1, got [3, 3]."),
+        ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps must be a range of at most 65536, got 1 to 1099511627776."),
         ({"x": X, "y": Y, "steps": 0.5}, "steps must be an integer or a list of integers, got float64 of shape []."),
         ({"frames": X[:, None]}, "frames must be recordings [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5"),
         ({"x": np.array([{}]), "y": Y}, "Cannot read the arrays in"),

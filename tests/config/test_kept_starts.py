@@ -57,9 +57,9 @@ def test_file_of_other_grids_is_refused(grids: np.ndarray, what: str, tmp_path: 
 
 def test_tasks_without_random_initial_states_are_refused(tmp_path: Path) -> None:
     for name in ("lizard", "game-of-life"):
-        with pytest.raises(ConfigError, match="`starts` needs a task with random initial states and one target"):
+        with pytest.raises(ConfigError, match="`starts` requires a task with random initial states and one target"):
             kept_starts.load(file(tmp_path, GRIDS), presets.get(name))
-    with pytest.raises(ConfigError, match=r"pool\.size is 4: set it to 0"):
+    with pytest.raises(ConfigError, match=r"pool\.size is already 4: set it to 0"):
         kept_starts.kept(BOARD.with_(pool={"size": 4}), GRIDS)
     with pytest.raises(ConfigError, match=r"pool\.size must be at least 4, got 2"):
         BOARD.with_(pool={"size": 2, "starts": "any"})
@@ -67,5 +67,5 @@ def test_tasks_without_random_initial_states_are_refused(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("again", [{"until_solved": True}, {"restarts": 2}])
 def test_starts_and_attempts_are_refused_together(again: dict[str, int], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="`starts` do not go together"):
+    with pytest.raises(UsageError, match="`starts` cannot be used together"):
         TrainRequest("checkerboard", starts=tmp_path / "any.npy", **again)

@@ -88,7 +88,7 @@ def test_trainer_takes_a_registered_or_other_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "fields", "message"),
     [
-        ("my-package:fil", {}, r"There is no task 'my-package:fil' \(did you mean my-package:fill\?\)"),
+        ("my-package:fil", {}, r"Unknown task 'my-package:fil' \(did you mean my-package:fill\?\)"),
         ("os:system", {}, "expected DISTRIBUTION:NAME of an installed task"),
         (
             NAME,
@@ -98,7 +98,7 @@ def test_trainer_takes_a_registered_or_other_task(tmp_path: Path) -> None:
         (NAME, {"task": {"side": 99}}, "side must be an integer between 3 and 8, got 99"),
         (NAME, {"task": {"side": "x"}}, "task.side must be an integer between 3 and 8, got 'x'"),
         (NAME, {"task": {"word": "lef"}}, r"word must be one of left, right, got 'lef' \(did you mean left\?\)"),
-        (NAME, {"plugin": {"name": "other"}}, "leave out plugin"),
+        (NAME, {"plugin": {"name": "other"}}, "drop plugin"),
         (NAME, {"data": {"samples": 0}}, "data.samples must be an integer"),
         (NAME, {"data": {"samples": 10**9}}, "set data.samples to at most"),
     ],
@@ -145,12 +145,12 @@ class Faulty(Task):
     ("how", "message"),
     [
         ("raises", "could not draw 2 samples: RuntimeError: no room."),
-        ("short", "was asked for a difflogic.Dataset of 2 samples and gave 1."),
+        ("short", "must return a difflogic.Dataset of 2 samples, got 1."),
         ("shape", "could not draw 2 samples: DataError: y must be"),
         ("value", "could not draw 2 samples: DataError: x must be 0 or 1 everywhere"),
-        ("list", "was asked for a difflogic.Dataset of 2 samples and gave a list."),
-        ("fields", "asks for a configuration that cannot be: ConfigError: batch must be|train.batch must be"),
-        ("section", "could not say which fields suit it: TypeError"),
+        ("list", "must return a difflogic.Dataset of 2 samples, got a list."),
+        ("fields", "requires an invalid configuration: ConfigError: batch must be|train.batch must be"),
+        ("section", "failed in `fields`: TypeError"),
         ("nan", "returned nan for share from `judge`: expected a finite number."),
         ("text", "failed in `judge`: ValueError"),
         ("none", "failed in `judge`: AttributeError"),

@@ -50,11 +50,11 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
     [
         ([BLACK, WHITE], ".1", []),
         ([(255, 255, 255, 66), (255, 255, 255, 67)], ".1", []),
-        ([CLEAR, BLACK, GREEN], ".72", ["What is opaque is on: 1 dark cell in white."]),
-        ([CLEAR, BLACK, WHITE], ".47", ["What is opaque is on: 1 dark cell in blue."]),
-        ([CLEAR, BLACK, BLACK], ".11", ["What is opaque is on: 2 dark cells in white."]),
+        ([CLEAR, BLACK, GREEN], ".72", ["Opaque cells are on: 1 dark cell in white."]),
+        ([CLEAR, BLACK, WHITE], ".47", ["Opaque cells are on: 1 dark cell in blue."]),
+        ([CLEAR, BLACK, BLACK], ".11", ["Opaque cells are on: 2 dark cells in white."]),
         ([RED, (80, 0, 0, 255), BLACK], "11.", ["The image's 3 colours become 2."]),
-        ([WHITE, (60, 60, 60, 255), BLACK], "1..", ["1 faint cell of the image off: `threshold` is 0.26.",
+        ([WHITE, (60, 60, 60, 255), BLACK], "1..", ["1 faint cell of the image turned off: `threshold` is 0.26.",
                                                     "The image's 3 colours become 2."]),
         ([(255, 170, 85, 255), BLACK], "h.", []),
     ],
@@ -168,7 +168,7 @@ def test_empty_image_is_refused(tmp_path: Path) -> None:
 
 
 def test_sixty_four_colours_have_no_threshold(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no threshold"):
+    with pytest.raises(DataError, match="drop `threshold`"):
         picture_file.load(tmp_path / "a.png", 64, threshold=0.5)
 
 

@@ -73,7 +73,7 @@ def test_preset_takes_a_custom_image() -> None:
 
 
 def test_misspelled_name_is_refused_with_the_nearest() -> None:
-    with pytest.raises(ConfigError, match=r"^There is no preset 'lizzard' \(did you mean lizard\?\): expected one of "):
+    with pytest.raises(ConfigError, match=r"^Unknown preset 'lizzard' \(did you mean lizard\?\): expected one of "):
         presets.get("lizzard")
 
 

@@ -136,7 +136,7 @@ def test_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, An
 
 def test_wrong_recipe_is_one_sentence() -> None:
     with pytest.raises(
-        ConfigError, match=r"^There is no recipe 'robsut' \(did you mean robust\?\): expected one of robust, paper"
+        ConfigError, match=r"^Unknown recipe 'robsut' \(did you mean robust\?\): expected one of robust, paper"
     ):
         recipes.applied("robsut", presets.get("checkerboard"))
 

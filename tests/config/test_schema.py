@@ -166,13 +166,13 @@ TYPES: list[tuple[str, str, Any, str]] = [
 def test_missing_field_is_named_by_its_path() -> None:
     data = SMALL.to_dict()
     data["model"]["perceive"] = {"widths": [9, 8]}
-    with pytest.raises(ConfigError, match=r"^Missing: model\.perceive\.connections\. `difflogic init` writes"):
+    with pytest.raises(ConfigError, match=r"^Missing fields: model\.perceive\.connections\. `difflogic init` writes"):
         Config.from_dict(data)
 
 
 HELD: list[tuple[dict[str, Any], str]] = [
     ({"model": {"held": [8]}}, "held must be ascending channels between 0 and 7, got [8]."),
-    ({"model": {"held": [0, 1, 2, 3, 4, 5, 6, 7]}}, "each layer of the update network needs more gates than channels"),
+    ({"model": {"held": [0, 1, 2, 3, 4, 5, 6, 7]}}, "each layer of the update network must have more gates than held"),
     ({"model": {"held": [1]}, "search": {"begin": 5}}, "A search evaluates fresh initial states without damage"),
 ]
 
@@ -315,7 +315,7 @@ def test_number_beyond_every_float_is_refused() -> None:
     [
         ((9,), (), "widths needs inputs and at least one layer, got [9]."),
         ((9, 0), ("unique",), "each of widths must be an integer between 1 and 1048576, got 0."),
-        ((9, 8), (), "connections needs one scheme per layer: 1 expected, 0 given."),
+        ((9, 8), (), "connections must have a scheme per layer: expected 1, got 0."),
         ((9, 8), ("spiral",), "Unknown connections 'spiral': expected one of first_kernel, unique, random."),
     ],
 )
@@ -356,9 +356,9 @@ def test_with_replaces_fields_and_keeps_the_rest() -> None:
         ("a." * 20_000 + "a=1", "a key of more than 16 parts"),
         ('x = ["""\n""", {' + '"a".' * 20_000 + 'a=1}]#"', "a key of more than 16 parts"),  # hidden behind quotes
         ("seed = 0x" + "f" * 5000, "a number or name of more than 1024 characters"),
-        ("name = " + repr("a." * 20_000) + "  # " + "a." * 20, "^Missing: "),  # strings and comments are free
-        ('name = "x"\n[model]\n[task]', r"^Missing: \[train\]\. "),
-        ("", "^Missing: name, \\[model\\], \\[task\\], \\[train\\]. `difflogic init` "),
+        ("name = " + repr("a." * 20_000) + "  # " + "a." * 20, "^Missing fields: "),  # strings and comments are free
+        ('name = "x"\n[model]\n[task]', r"^Missing fields: \[train\]\. "),
+        ("", "^Missing fields: name, \\[model\\], \\[task\\], \\[train\\]. `difflogic init` "),
         ('title = "x"', "^Unknown field title: expected name, model, task, train, optimizer, schedule, "),
     ],
 )

@@ -59,7 +59,7 @@ def test_fields_take_numbers_of_numpy() -> None:
      ("within", -1)],
 )  # fmt: skip
 def test_anything_else_is_refused_in_one_sentence(name: str, given: Any) -> None:
-    with pytest.raises(DifflogicError, match=f"{name}|size|limit"):
+    with pytest.raises(DifflogicError, match=f"{name}|WIDTHxHEIGHT|a time"):
         TrainRequest("lizard", **{name: given})
 
 

@@ -175,7 +175,7 @@ def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
         tmp_path / "other.csv", np.c_[x[:, [2, 1, 0]], np.arange(30)], labels, "noise,height,width (cm),n,kind"
     )
     code, told = refusal(capsys, "evaluate", function, "--data", other)
-    assert (code, "which column holds the labels?" in told) == (2, True)
+    assert (code, "which column contains the labels?" in told) == (2, True)
     found = difflogic.evaluate(function, data=load_table(other, "kind"))
     assert found["accuracy"].values["right"] == int((decided(function, x) == labels).sum())
     assert found["accuracy-other labels"].values["right"] == 0
@@ -199,12 +199,15 @@ REFUSED = {
     "a,kind\n1,x\n2\n": ("kind", "row 3 has 1 values, but there are 2 columns"),
     "a,kind\n1,x\n2,x\n3,x\n": ("kind", "The label kind is x in all 3 rows"),
     "a,kind\n1,x\n2,x\n3,y\n": ("kind", "The label kind has 2 values, of which y is in 1 rows"),
-    "a,kind\n" + "1,x\n" * 3 + "1,y\n" * 3: ("kind", "No feature differs"),
+    "a,kind\n" + "1,x\n" * 3 + "1,y\n" * 3: ("kind", "All rows have the same features"),
     "a,kind\n1,x\ninf,y\n" + "1,x\n2,y\n" * 3: ("kind", "row 3 has 'inf' in the column a"),
     "a,kind\n\n1,x\n\nred,y\n": ("kind", "row 5 has 'red'"),
-    "a b,a_b,kind\n1,1,x\n": ("kind", "'a b' and 'a_b' are too much alike"),
+    "a b,a_b,kind\n1,1,x\n": ("kind", "'a b' and 'a_b' are too similar"),
     "a,kind\n1e39,x\n": ("kind", "'1e39' in the column a, and features are at most 3.4e+38 in size"),
-    "a;b;kind\n1,5;1.5;x\n": ("kind", "it holds '1,5' and '1.5': write all decimals with a comma or a point"),
+    "a;b;kind\n1,5;1.5;x\n": (
+        "kind",
+        "it contains '1,5' and '1.5': write decimals with commas only",
+    ),
     "a\tkind\n1,5\tx\n": ("kind", "row 2 has '1,5' in the column a, and features are finite numbers: write decimals"),
     'a,kind\n"1,320.0",x\n': ("kind", "write decimals with a point, and thousands without a separator"),
     "a,kind\ntrue,x\nyes,y\n": ("kind", "row 2 has 'true' in the column a"),
@@ -256,7 +259,7 @@ def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
     asked = ("train", "--data", file, "--label", "kind", "--out", tmp_path / "run")
     for more, sentence in (
         (("lizard",), "give --data FILE, and no PRESET"),
-        (("--until-solved",), "A classifier has no episodes"),
+        (("--until-solved",), "Expected an agent, got a classifier"),
         (("--algorithm", "ppo"), "--algorithm is for agents, but this trains a classifier"),
         (("--epochs", 3), "--epochs is for automata"),
         (("--set", "logic.widths=[8, 8]"), "a multiple of 3"),

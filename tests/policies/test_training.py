@@ -343,7 +343,7 @@ def test_presets_are_written_and_read(name):
 
 
 def test_configurations_of_automata_and_of_agents_are_told_apart():
-    with pytest.raises(ConfigError, match="`difflogic train` takes those of automata"):
+    with pytest.raises(ConfigError, match="for automata, use `difflogic train`"):
         PolicyConfig.from_dict({"format": 2, "name": "checkerboard"})
 
 

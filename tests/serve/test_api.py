@@ -102,7 +102,7 @@ def test_start_grids_of_a_file_are_refused(client):
     kept = {"pool.starts": "ab", "pool.size": 4096}
     answer = client.post("/jobs", json={"preset": "checkerboard", "set": kept})
     assert answer.status_code == 422
-    assert "pool.starts, which a server does not get" in answer.json()["error"]["message"]
+    assert "pool.starts, which a server does not receive" in answer.json()["error"]["message"]
 
 
 def test_a_recipe_brings_its_restarts(client):
@@ -131,9 +131,9 @@ def test_until_solved_ends_within_the_limits_of_the_server(client):
     for wrong, words in (
         ({"until_solved": True, "within": "49h"}, "49h were requested, this server trains at most 48h"),
         ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
-        ({"until_solved": True, "within": "soon"}, "A limit is a time or a number of epochs, say 60s"),
+        ({"until_solved": True, "within": "soon"}, "Expected a time or a number of epochs, such as 60s"),
         ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
-        ({"within": "60s", "restarts": 2}, "`within` and `restarts` do not go together"),
+        ({"within": "60s", "restarts": 2}, "`within` and `restarts` cannot be used together"),
         ({"until_solved": True, "restarts": 2}, "the one restarts without a limit"),
         ({"until_solved": True, "init_from": job["id"]}, "that of the run is kept. Drop one."),
     ):

@@ -100,8 +100,8 @@ def test_commands_steer_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "--format must be one or more of c, " in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
     assert "proved equal." in call(capsys, "jobs", "simplify", job, "--task", "--watch")
     for more, words in (
-        ((), " is only for --from-start"),
-        (("--from-start", "--task"), " and --task do not go together"),
+        ((), " requires --from-start"),
+        (("--from-start", "--task"), " and --task cannot be used together"),
     ):
         assert f"--size{words}" in call(capsys, "jobs", "simplify", job, "--size", "8x9", *more, code=2)
     assert "robustness: " in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
@@ -256,10 +256,10 @@ def test_refusals_of_the_server_are_shown(tmp_path: Path, capsys, monkeypatch) -
         assert "this server trains at most 1000000" in call(
             capsys, "submit", "lizard", "--epochs", 2_000_000, code=1
         )  # fmt: skip
-        assert "Say what to train" in call(capsys, "submit", code=2)
+        assert "Nothing to train" in call(capsys, "submit", code=2)
         assert "did you mean lizard?" in call(capsys, "submit", "lizzard", code=2)
         kept = ("--set", "pool.starts=ab", "--set", "pool.size=4096")
-        assert "pool.starts, which a server does not get" in call(capsys, "submit", "checkerboard", *kept, code=2)
+        assert "pool.starts, which a server does not receive" in call(capsys, "submit", "checkerboard", *kept, code=2)
         assert "There is no job" in call(capsys, "watch", "a" * 16, code=1)
         for wrong in ("../jobs", "a", "A" * 16):
             assert "is not the id of a job" in call(capsys, "logs", wrong, code=2)

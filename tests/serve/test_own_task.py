@@ -61,5 +61,5 @@ def test_allowed_task_becomes_a_job_that_is_trained() -> None:
 
 def test_an_operator_names_tasks_that_are_there() -> None:
     assert tasks("") == frozenset()
-    with pytest.raises(ConfigError, match="There is no task 'my-package:none'"):
+    with pytest.raises(ConfigError, match="Unknown task 'my-package:none'"):
         tasks(f"{NAME}, my-package:none")

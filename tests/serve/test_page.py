@@ -978,7 +978,7 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
     assert page.js(disabled) == [False, True, False]
     page.click("[name=sure][value=solved]")
     page.fill("[name=within]", "soon")
-    page.see("A limit is a time or a number of epochs", ".preview .error")
+    page.see("Expected a time or a number of epochs", ".preview .error")
     page.fill("[name=within]", "60s")
     page.see("at most 60s", ".preview")
     say(page, {"name": "until", "engine": "gpu:9"})

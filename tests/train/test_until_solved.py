@@ -236,7 +236,7 @@ def test_limits_are_parsed(text: str, limit: Within) -> None:
     ],
 )
 def test_wrong_limits_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs"):
+    with pytest.raises(UsageError, match="Expected a time or a number of epochs, such as 60s, 5m or 2000 epochs"):
         Within.parse(text)
 
 
