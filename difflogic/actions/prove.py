@@ -187,7 +187,7 @@ def _compared(
 def _framed(
     given: Given, circuit: LoadedCircuit | FunctionNetlist, other: LoadedCircuit | FunctionNetlist
 ) -> LoadedCircuit | FunctionNetlist:
-    """Complete a `circuit` from a BLIF or AIGER file with the thresholds, boundary and classes of `other`."""
+    """Complete `circuit` with the thresholds, boundary and classes of `other` if `given` is a BLIF or AIGER file."""
     frame = other.netlist if isinstance(other, LoadedCircuit) else other
     netlist = circuit.netlist if isinstance(circuit, LoadedCircuit) else circuit
     same = (netlist.input_names, netlist.output_names) == (frame.input_names, frame.output_names)

@@ -165,7 +165,7 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
 
 
 def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, int] | None) -> None:
-    """Set the target to one synchronous step of the rule `text`; one-bit cells on small grids start from all boards."""
+    """Set the target in `changed` to a step of the rule `text`; one-bit cells on small grids start from all boards."""
     rule, (_, is_periodic, size) = rules.parse(text).name, rules.bounds(text)
     fixed = fixed or size
     changed["task"]["rule"] = rule + rules.grid(text)

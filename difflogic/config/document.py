@@ -100,7 +100,7 @@ def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
 
 
 def toml_value(text: str, owner: str) -> Any:
-    """Parse a TOML value, or return other text as it is: shells strip quotes. Raises ConfigError or UsageError."""
+    """Parse a TOML value, or return other text, since shells strip quotes. Raises ConfigError or UsageError."""
     try:
         data = toml(f"value = {text}", owner)
     except tomllib.TOMLDecodeError:

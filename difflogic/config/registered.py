@@ -37,7 +37,7 @@ def names() -> list[str]:
 
 
 def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """Return the task `name` with `settings`; fields of [task] in `task` that are settings override these.
+    """Return the task `name` with `settings`; fields of [task] in `task` override settings of the same name.
 
     Raises ConfigError if the task is not installed or has no such setting, or FaultyTaskError if its code fails.
     """

@@ -77,7 +77,7 @@ class Size(NamedTuple):
 
 
 def coerced(name: str, kind: Any, value: Any) -> Any:
-    """Convert the value that a Python user passes for the option `name`.
+    """Convert the value that a Python user passes for the option `name` to the type `kind`.
 
     Depending on the option, text becomes a path, seconds a limit, a tuple a size, a number the name of a rule, and
     arrays an image or samples. Raises UsageError or DataError for other types.

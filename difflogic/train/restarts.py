@@ -304,7 +304,7 @@ class _Series:
         return run
 
     def _rules(self, attempt: Attempt, complete: AnyConfig, config: AnyConfig) -> Rules | None:
-        """Return the rules that end an attempt of automata, or None for agents."""
+        """Return the rules of an attempt of automata, or None for agents; `config` is `complete`, simplified."""
         if isinstance(complete, PolicyConfig) or isinstance(config, PolicyConfig):
             return None
         passes = Finishing(complete, config) if finishing.can_be_finished(config) else None

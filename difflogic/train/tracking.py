@@ -158,7 +158,7 @@ TRACKERS: dict[str, Callable[[str], Tracker]] = {"tensorboard": TensorBoard, "ml
 
 
 def opened(place: str) -> Tracker:
-    """Open `tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError or MissingPackagesError."""
+    """Open a tracker: `tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError or MissingPackagesError."""
     kind, _, where = place.partition(":")
     if kind not in TRACKERS or not where:
         raise UsageError(f"Expected tensorboard:DIR, mlflow:URI or wandb:PROJECT, got {place!r}.")

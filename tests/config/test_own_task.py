@@ -146,7 +146,7 @@ class Faulty(Task):
     [
         ("raises", "could not draw 2 samples: RuntimeError: no room."),
         ("short", "must return a difflogic.Dataset of 2 samples, got 1."),
-        ("shape", "could not draw 2 samples: DataError: y must be"),
+        ("shape", "could not draw 2 samples: DataError: y must have"),
         ("value", "could not draw 2 samples: DataError: x must be 0 or 1 everywhere"),
         ("list", "must return a difflogic.Dataset of 2 samples, got a list."),
         ("fields", "requires an invalid configuration: ConfigError: batch must be|train.batch must be"),

@@ -307,7 +307,7 @@ def test_the_document(tmp_path):
 def test_results_of_a_checkpoint_file_need_the_name_of_a_folder(tmp_path):
     run = kept(tmp_path / "run", keeper_config(2, BOARD))
     found = evaluate(run / "checkpoint.safetensors", ReferenceEngine(), starts=1)
-    with pytest.raises(UsageError, match=r'name a folder for its files, as in keep\("out"\)'):
+    with pytest.raises(UsageError, match=r'give a folder for its files, as in keep\("out"\)'):
         found.keep()
     assert found.keep(tmp_path / "new/out") == [tmp_path / "new/out/evaluation.json"]
     assert found.keep(str(tmp_path)) == [tmp_path / "evaluation.json"]

@@ -301,7 +301,7 @@ def test_dense_layers_and_the_rows_of_another_run(file, tmp_path):
     (path / "data.npz").write_bytes(LabelledTable.of(x, labels, ["a", "b", "c"], "kind").encode())
     with pytest.raises(DataError, match="are not those of the run"):
         difflogic.evaluate(path)
-    with pytest.raises(ConfigError, match="no episodes"):
+    with pytest.raises(ConfigError, match="neither episodes"):
         PolicyConfig.load(path / "config.toml").require_episodes()
 
 

@@ -130,7 +130,7 @@ def test_memory_that_cannot_be_learned_is_refused():
         ({"policy": "automaton", "automaton": {"memory": 1}}, "automaton"),
         ({"algorithm": "sac", "logic": {"memory": 1}}, "logic"),
     ):
-        with pytest.raises(ConfigError, match=rf'^Only an agent with policy "logic".* {path}\.memory must be 0'):
+        with pytest.raises(ConfigError, match=rf'^Only agents with policy "logic".* {path}\.memory must be 0'):
             config(**fields)
     with pytest.raises(ConfigError, match="remembers takes discrete actions"):
         Environments("test/Aim-v0", 1, seed=0, memory=1)
