@@ -101,7 +101,7 @@ def test_one_plan_bounds_every_group(device: GpuDevice, groups: int, models: lis
 def test_nothing_is_said_where_none_fits(device: GpuDevice) -> None:
     with pytest.raises(LimitError) as caught:
         plan_for(small(device, 1000), [make_job(seed) for seed in SEEDS])
-    assert "fit at once" not in str(caught.value)
+    assert "requested models fit" not in str(caught.value)
 
 
 def test_memory_that_runs_out_names_what_each_model_needs(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_groups_share_a_memory_limit(device: GpuDevice, monkeypatch: pytest.Monk
     assert sum(group.plan.total_bytes() for group in together.models) <= least
     together.close()
     with pytest.raises(
-        LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* 2 fit at once: use `population` 2"
+        LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* set `population` to 2"
     ):
         GpuEngine(device).open(jobs, states, two.total_bytes())
 
