@@ -177,9 +177,7 @@ def test_groups_share_a_memory_limit(device: GpuDevice, monkeypatch: pytest.Monk
     assert [group.plan.models for group in together.models] == [1, 2, 2]
     assert sum(group.plan.total_bytes() for group in together.models) <= least
     together.close()
-    with pytest.raises(
-        LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* set `population` to 2"
-    ):
+    with pytest.raises(LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* set `population` to 2"):
         GpuEngine(device).open(jobs, states, two.total_bytes())
 
 
