@@ -21,11 +21,11 @@ CERTAIN = 1 << BITS
 """Probability 1 in units of 2^-16."""
 
 _CHUNK = 1 << 16
-"""Maximum number of words sampled at a time, which limits the required memory."""
+"""Maximum number of words sampled at a time, to limit the memory used."""
 
 
 def probability(name: str, value: float, least: int = 1) -> int:
-    """Round a probability to units of 2^-16. Raises UsageError, which names `name`, below `least` units or above 1."""
+    """Round a probability to units of 2^-16. Raises UsageError about `name` if it is below `least` units or above 1."""
     units = round(value * CERTAIN) if 0 <= value <= 1 else -1
     if units < least:
         lowest = f"{least / CERTAIN:.2g}" if least else "0"
@@ -34,7 +34,7 @@ def probability(name: str, value: float, least: int = 1) -> int:
 
 
 def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
-    """Sample uint64 `[height, words]`; each bit is 1 with probability `units / 2^16`."""
+    """Return sampled words, uint64 `[height, words]`, each of whose bits is 1 with probability `units / 2^16`."""
     if units == CERTAIN:
         return np.full((height, words), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     less = np.zeros(height * words, dtype=np.uint64)

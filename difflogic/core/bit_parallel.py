@@ -16,11 +16,11 @@ Index = npt.NDArray[np.int32]
 # The algebraic normal form is the real form modulo 2: OR, a + b - ab, becomes a ^ b ^ (a & b). One formula evaluates
 # all sixteen gates, so that a level of different gates takes only a few NumPy calls.
 MASKS = np.where(gates.TABLE.T % 2 == 1, np.uint64(2**64 - 1), np.uint64(0))
-"""Masks uint64 `[4, 16]`, all ones or all zeros: each gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`."""
+"""Masks c, ca, cb, cab of each gate `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`, all ones or zeros, uint64 `[4, 16]`."""
 
 
 def evaluated(masks: Words, a: Words, b: Words) -> Words:
-    """Evaluate n gates on inputs `a` and `b`, `[n, N]`; `masks` uint64 `[4, n, 1]` are the gates' columns of MASKS."""
+    """Return outputs `[n, N]` of n gates for inputs `a` and `b`; `masks [4, n, 1]` are the gates' columns of MASKS."""
     constant, of_a, of_b, of_both = masks
     values: Words = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
     return values
@@ -37,7 +37,7 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BitProgram:
-    """Topologically sorted gates: ids uint8 `[n]`, and `wires` int32 `[n, 2]`, indices of bits (inputs, then gates)."""
+    """Topologically sorted gates: ids uint8 `[n]`, and `wires` int32 `[n, 2]`, indices of inputs, then of gates."""
 
     inputs: int
     gates: npt.NDArray[np.uint8]
@@ -64,7 +64,7 @@ class BitProgram:
         return levels
 
     def all_bits(self, words: Words) -> Words:
-        """Return all bits (inputs, then gates), uint64 `[inputs + n, N]`, for inputs uint64 `[inputs, N]`."""
+        """Return the values of inputs, uint64 `words [inputs, N]`, followed by all gates' values, `[inputs + n, N]`."""
         values = np.empty((self.inputs + len(self.gates), words.shape[1]), dtype=np.uint64)
         values[: self.inputs] = words
         for level in self._levels:
@@ -73,7 +73,7 @@ class BitProgram:
         return values
 
     def possible_bits(self, zero: Sequence[int], one: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Return whether each bit can be 0, and whether it can be 1, as two lists of `inputs + n` integers.
+        """Return whether each input and gate can be 0 and whether it can be 1, as two lists of `inputs + n` integers.
 
         `zero` and `one` are such lists for the inputs. Each bit of an integer is a sample; an input that can be both
         0 and 1 is unknown. Gates are evaluated in Kleene's three-valued logic: a bit that cannot be 1 is 0 for all

@@ -17,14 +17,14 @@ Array = npt.NDArray[Any]
 Bits = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 Planes = npt.NDArray[np.uint64]
-"""Bit planes uint64 `[H, C, words]`: bit `i` of a row's word `j` is the cell in column `64*j + i`."""
+"""Bit planes, uint64 `[H, C, words]`: bit `i` of word `j` in a row is the cell in column `64*j + i`."""
 
 WORD = 32
 """Number of samples per word of `pack_grids`; WGSL has no 64-bit integers."""
 LONG_WORD = 64
 """Number of samples per word of `pack_bits`, and number of cells per word of `pack_planes`."""
 IGNORED = -(2.0**100)
-"""Target value of cells that the loss ignores. It is not NaN, since compilers may remove tests for NaN."""
+"""Target value that marks values ignored by the loss. It is not NaN, since compilers may remove tests for NaN."""
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -43,13 +43,13 @@ def pack_grids(grids: Array) -> Array:
 def pack_targets(targets: Array) -> Array:
     """Pack targets `[J, B, H, W, C]` into uint32 `[J, C, groups*H*W, 2]`: the values and a mask.
 
-    The mask is 1 for values that the loss counts, and 0 for IGNORED values and beyond the samples of a group.
+    The mask is 1 for values that the loss counts, and 0 for IGNORED values and for padding beyond the last sample.
     """
     return np.stack([np.stack([pack_grids(x > 0.5), pack_grids(x != IGNORED)], axis=-1) for x in targets])
 
 
 def unpack_grids(words: Array, grid: tuple[int, ...]) -> Array:
-    """Unpack states `[..., C, groups*H*W]` of `pack_grids` to float32 `[..., B, H, W, C]`."""
+    """Unpack the states `[..., C, groups*H*W]` of `pack_grids` to float32 `[..., *grid]`; `grid` is (B, H, W, C)."""
     batch, height, width, channels = grid
     lead = words.shape[:-2]
     # Each word is shifted by 0, 1, ... 31 along a new axis for the samples of a group.
@@ -70,7 +70,7 @@ def pack_bits(bits: Bits) -> Words:
 
 
 def unpack_bits(words: Words, samples: int) -> Bits:
-    """Unpack the result of `pack_bits` to uint8 `[n, samples]`."""
+    """Unpack words packed by `pack_bits` to 0/1 samples uint8 `[n, samples]`."""
     as_bytes = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
     return np.unpackbits(as_bytes, axis=1, count=samples, bitorder="little")
 
@@ -95,7 +95,7 @@ def words_per_row(width: int) -> int:
 
 
 def last_word_mask(width: int) -> np.uint64:
-    """Return a mask that selects the bits of a row's last word that are cells, not padding."""
+    """Return the mask of the bits in a row's last word that are cells and not padding."""
     return ONES >> np.uint64(-width % LONG_WORD)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 GATE_COUNT = 16
 PASS_THROUGH = 3
-"""Id of the gate `A`, whose output is its input `a`; training begins with this function in every gate."""
+"""Id of the gate `A`, whose output is its input `a`; training initializes every gate with this function."""
 OR = 7
 
 NAMES = (
@@ -30,7 +30,7 @@ TABLE = np.stack([_f00, _f10 - _f00, _f01 - _f00, _f11 - _f10 - _f01 + _f00], ax
 """Coefficients `(c0, ca, cb, cab)` of each gate, int `[16, 4]`."""
 
 INPUT_WISE = TRUTH - 0.5
-"""Weights float `[16, 4]` that convert the four parameters of an input-wise gate to logits, `numbers @ INPUT_WISE.T`.
+"""Weights float `[16, 4]` that convert an input-wise gate's four parameters to logits: `parameters @ INPUT_WISE.T`.
 
 The sigmoid of each parameter is the soft gate's output in one row of the truth table: the softmax of the logits is a
 product of one probability per row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).

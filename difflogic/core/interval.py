@@ -3,11 +3,11 @@
 import math
 
 Z = 1.959963984540054
-"""Bound such that `[-Z, Z]` contains 95 % of the standard normal distribution."""
+"""Number such that the interval `[-Z, Z]` contains 95 % of the standard normal distribution."""
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a success rate; it is also valid for rates near 0 and 1.
+    """Return the bounds of the 95 % confidence interval of a success rate, which are also valid for rates near 0 and 1.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference (1927).
     """

@@ -1,4 +1,4 @@
-"""Extract the neighbourhoods of cells and find equal neighbourhoods with different next states."""
+"""Extract cells' neighbourhoods, and find equal neighbourhoods with different next states."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from difflogic.core.wiring import NEIGHBOURHOODS, PATCH
 
 
 def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: str) -> str:
-    """Describe equal neighbourhoods in `x [N, H, W, C]` with different next states in `y`; return "" if there are none.
+    """Return a text about equal neighbourhoods in `x [N, H, W, C]` with different next states in `y`, or "" if none.
 
     Cells with a value below 0 in `y` are ignored.
     """
@@ -42,7 +42,7 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
 
 def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
-    """Return an identifying number of each cell's neighbourhood in `x`, `[N*H*W]`, equal for equal neighbourhoods."""
+    """Return an id of each cell's neighbourhood in `x`, `[N*H*W]`; equal neighbourhoods have equal ids."""
     packed = np.packbits(surroundings(x, periodic, neighbourhood), axis=1)
     # Each cell's row of bytes is viewed as one item, since `unique` compares items.
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
@@ -51,16 +51,16 @@ def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[n
 
 
 def surroundings(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
-    """Return the neighbourhood of each cell in `x [N, H, W, C]` as bits `[N*H*W, cells*C]`, all channels per cell."""
+    """Return each cell's neighbourhood in `x [N, H, W, C]` as bits `[N*H*W, cells*C]`, all channels cell by cell."""
     cells = list(NEIGHBOURHOODS[neighbourhood])
     by_cell = patches(x, periodic).reshape(x.shape[-1], PATCH, -1)[:, cells].transpose(2, 1, 0)
     return by_cell.reshape(-1, len(cells) * x.shape[-1])
 
 
 def patches(state: npt.NDArray[Any], periodic: bool) -> npt.NDArray[Any]:
-    """Return the 3x3 patches of `state [B, H, W, C]` as `[9*C, B*H*W]`, in the order `[channel][place in patch]`.
+    """Return the 3x3 patches of `state [B, H, W, C]` as `[9*C, B*H*W]`; row `9*c + f` is place `f` in channel `c`.
 
-    Cells outside the grid are 0; if `periodic`, they are the cells of the opposite side.
+    Cells outside the grid are 0 or, if `periodic`, the cells of the opposite side.
     """
     height, width = state.shape[1:3]
     border = ((0, 0), (1, 1), (1, 1), (0, 0))

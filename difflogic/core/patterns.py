@@ -41,7 +41,7 @@ _LEAF = re.compile(r"(?:[.*]{0,8}\$){1,8}")
 _END = re.compile(r"\s*\Z")
 
 Run = tuple[int, int, int, int]
-"""Consecutive equal cells in a row: row, first column, number of cells, and state."""
+"""Consecutive cells of equal state in a row: row, first column, number of cells, and state."""
 Runs = npt.NDArray[np.int64]
 """Array int64 `[N, 4]` of runs, one per row."""
 
@@ -52,13 +52,13 @@ class Pattern(NamedTuple):
     states: npt.NDArray[np.uint8]
     """States uint8 `[H, W]` of the pattern's cells, or of the complete grid if the rule bounds the grid."""
     rule: str
-    """Rule in the notation of the file, without the size of a grid; empty if the file does not state a rule."""
+    """Rule in the file's notation without the size of a grid, or "" if the file names no rule."""
     is_periodic: bool | None
     """True for a torus, False for a bounded plane, None if the grid is unbounded."""
 
 
 def is_pattern(path: Path) -> bool:
-    """Return whether a file is a pattern in a supported format."""
+    """Return whether a file contains a pattern in a supported format."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -81,7 +81,7 @@ def read(path: Path, channels: int = 8) -> Pattern:
     try:
         text = _text(files.read_bounded(path, MOST_BYTES))
     except OSError as error:
-        raise DataError(f"Cannot read the pattern {path}: {error.strerror or error}.") from error
+        raise DataError(f"Could not read the pattern {path}: {error.strerror or error}.") from error
     if (reader := _reader(text)) is None:
         raise DataError(f"{path} is not a pattern: expected {FORMATS}.")
     try:
@@ -93,19 +93,19 @@ def read(path: Path, channels: int = 8) -> Pattern:
 
 
 def bits_of(states: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8]:
-    """Convert states `[...]` to bits `[..., C]`, the lowest bit in channel 0; C is `channels`, at most 8."""
+    """Convert states `[...]` to bits `[..., channels]` with the lowest bit in channel 0; `channels` is at most 8."""
     return np.unpackbits(states[..., None], axis=-1, count=min(channels, 8), bitorder="little")
 
 
 def _text(data: bytes) -> str:
-    """Decode a file's bytes. Non-ASCII characters may be wrong, but are allowed only in comments."""
+    """Decode a file's bytes. Non-ASCII characters, which only comments may contain, may be decoded incorrectly."""
     is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = data.decode("utf-16", "replace") if is_wide else data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) -> None:
-    """Raise DataError for a state that is not a state of the rule, or that exceeds the bits (`channels`) of a cell."""
+    """Raise DataError if a state is not a state of the rule or exceeds the number of bits (`channels`) of a cell."""
     most, holder = (1 << channels) - 1, f"a cell of {counted(channels, 'channel')}"
     with suppress(ConfigError):
         if (last := rules.parse(rule).states - 1) < most:
@@ -117,7 +117,7 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 def _painted(
     runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
-    """Draw runs into a grid of at least `size`; `corner` is the pattern's offset from the centre of a bounded grid."""
+    """Draw runs into a grid of at least `size`; `corner` is the offset from the centre if `rule` bounds the grid."""
     rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))
@@ -132,9 +132,9 @@ def _painted(
             )
         height, width = sides
     if height * width > MOST_CELLS:
-        raise DataError(f"the pattern spans {width}x{height} cells, expected at most {MOST_CELLS:,} in all.")
+        raise DataError(f"expected a pattern of at most {MOST_CELLS:,} cells, got {width}x{height}.")
     if states.max(initial=0) > MOST_STATE:
-        raise DataError(f"the pattern has state {states.max()}, expected 0 to {MOST_STATE}.")
+        raise DataError(f"expected states from 0 to {MOST_STATE}, got {states.max()}.")
     cells = np.zeros((height, width), dtype=np.uint8)
     # `firsts` is the index of each run's first cell, minus the cells in earlier runs, which `arange` counts too.
     firsts = (rows + top) * width + columns + left - (counts.cumsum() - counts)
@@ -197,7 +197,7 @@ def _state(tag: str) -> int:
 
 
 def _plain_text(text: str) -> Pattern:
-    """Parse rows of `.` (dead) and `O` or `*` (living); lines that begin with `!` are comments."""
+    """Parse rows of `.` (dead cells) and `O` or `*` (living cells); lines that begin with `!` are comments."""
     rows = [row.rstrip() for row in text.rstrip().split("\n") if not row.startswith("!")]
     if unknown := sorted(set("".join(rows)) - set(".O*")):
         raise DataError(f"expected rows of . and O, got {unknown[0]!r}.")
@@ -230,7 +230,7 @@ def _life_106(text: str) -> Pattern:
 def _integers(line: str, count: int) -> list[int]:
     words = line.split()
     if len(words) != count or not all(re.fullmatch(r"-?[0-9]{1,18}", word) for word in words):
-        raise DataError(f"expected {count} whole numbers, got {line[:60]!r}.")
+        raise DataError(f"expected {count} integers, got {line[:60]!r}.")
     return [int(word) for word in words]
 
 
@@ -252,7 +252,7 @@ def _macrocell(text: str) -> Pattern:
             cells = [nodes[n] if level > 1 else _array([(0, 0, 1, n)] if n else []) for n in quarters]
             node = np.concatenate([part + place for part, place in zip(cells, places, strict=True)])
             if len(node) > MOST_RUNS:
-                raise DataError(f"the pattern has more than {MOST_RUNS:,} rows of cells that are on.")
+                raise DataError(f"expected a pattern of at most {MOST_RUNS:,} runs of living cells, got more.")
         levels.append(level)
         nodes.append(node)
     named = _RULE_LINE.search(text)
@@ -268,7 +268,7 @@ _READERS: dict[str, Callable[[str], Pattern]] = {
     r"\s*!|\s*[.O*][.O*\s]*\Z": _plain_text,
     _LINES + r"[\dbo.A-Xp-y\s]*[$!]": _rle,
 }
-"""Mapping from regular expressions for the beginning of the text to parsers."""
+"""Mapping from regular expressions that match the beginning of the text to parsers."""
 
 
 def _reader(text: str) -> Callable[[str], Pattern] | None:

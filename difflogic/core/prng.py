@@ -1,4 +1,4 @@
-"""Generate random numbers by threefry2x32 with twenty rounds, equal to the original stream of JAX.
+"""Generate random numbers with threefry2x32 of twenty rounds, equal to JAX's original stream.
 
 The bits equal those of `jax.random` with `jax_threefry_partitionable=False`, as in the authors' notebook, so
 that seed 23 yields their wiring, grids and masks. Threefry needs only 32-bit add, rotate and xor, so
@@ -26,7 +26,7 @@ def _rotate_left(x: Words, distance: int) -> Words:
 
 
 def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
-    """Encrypt counters `(x0, x1)`, uint32 arrays of equal shape, with `key`."""
+    """Return two arrays of random words: the counters `x0` and `x1`, uint32 of equal shape, encrypted with `key`."""
     # Five groups of four rounds of adding, rotating and mixing; a part of the key is added after each group.
     schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     with np.errstate(over="ignore"):  # uint32 wraps by design
@@ -39,7 +39,7 @@ def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
 
 
 def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
-    """Apply four rounds of threefry2x32 without adding the key; `group`, 0 to 4, selects the rotations."""
+    """Apply four rounds of threefry2x32 to `x0` and `x1`, without the key; `group`, 0 to 4, selects the rotations."""
     with np.errstate(over="ignore"):
         for distance in _ROTATIONS[group % 2]:
             x0 = x0 + x1
@@ -48,12 +48,12 @@ def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
 
 
 def key_from_seed(seed: int) -> Key:
-    """Return the equivalent of JAX's `PRNGKey(seed)`: the high and low 32 bits of `seed`."""
+    """Return the key of JAX's `PRNGKey(seed)`: the high and the low 32 bits of `seed`."""
     return np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=np.uint32)
 
 
 def random_bits(key: Key, count: int) -> Words:
-    """Return uniformly distributed words, uint32 `[count]`."""
+    """Return uniformly distributed random words, uint32 `[count]`."""
     # JAX pairs the first half of the counters with the second half, after appending a zero to an odd number of
     # counters. For five words, counters 0 1 2 are paired with 3 4 0, and the last of the six words is dropped.
     half = (count + 1) // 2
@@ -74,14 +74,14 @@ def fold_in(key: Key, data: int) -> Key:
 
 
 def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Sample float32 uniformly in [0, 1): 23 random bits are the mantissa of a number in [1, 2), minus 1."""
+    """Sample float32 numbers uniformly from [0, 1): 23 random bits are the mantissa of a number in [1, 2), minus 1."""
     bits = random_bits(key, math.prod(shape)).reshape(shape)
     # 0x3F800000 is 1.0; with 23 random bits as the mantissa, the word is a float in [1, 2).
     return (bits >> np.uint32(9) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
 
 
 def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Sample float32 from the standard normal distribution, each from two `uniform` numbers (Box & Muller 1958)."""
+    """Sample float32 numbers from the standard normal distribution, two `uniform` numbers each (Box & Muller 1958)."""
     # Samples are computed in float64, since they are only needed when a run begins, and not in engines. `uniform` may
     # return 0 but never 1, so the logarithm is that of 1 minus the number.
     radius, turn = uniform(key, (2, *shape)).astype(np.float64)
@@ -90,15 +90,15 @@ def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
 
 
 def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
-    """Sample uint32 uniformly in [0, bound) for a power of two `bound`: the low bits of a subkey's words, as in JAX."""
+    """Sample uint32 numbers uniformly from [0, bound), for `bound` a power of two, from a subkey's words as in JAX."""
     if bound < 1 or bound & (bound - 1):
-        raise ValueError(f"bound must be a power of two, got {bound}")
+        raise ValueError(f"expected a power of two as bound, got {bound}")
     _, low = split(key)  # JAX samples high bits under the first subkey, which a power of two does not need
     return random_bits(low, math.prod(shape)).reshape(shape) & np.uint32(bound - 1)
 
 
 def permutation(key: Key, count: int) -> npt.NDArray[np.int64]:
-    """Return a random permutation of `0 .. count-1`, made by repeated stable sorting by random words.
+    """Return a random permutation of `0 .. count-1`, the result of repeated stable sorting by random words.
 
     As in `jax.random.permutation`, the number of repetitions makes an effect of ties between words unlikely.
     """

@@ -1,4 +1,4 @@
-"""Parse and write notations of rules on the 3x3 neighbourhood.
+"""Parse and write the notations of cellular automaton rules on the 3x3 neighbourhood.
 
 The table of a two-state rule has 512 entries. Entry `n` is the next state of a cell whose 3x3 patch, row by row from
 the top left, equals the bits of `n`, most significant first, as in the authors' notebook and in MAP notation.
@@ -21,13 +21,13 @@ ENTRIES = 1 << PATCH
 MOST_STATES = 256
 HISTORY_STATES = 7
 GRAMMAR = (
-    "a rule is written B3/S23 (B: neighbours that give birth, S: that survive, digits 0 to 8) or 23/3, B2-a/S12 with "
+    "expected B3/S23 (B: counts of neighbours for birth, S: for survival, digits 0 to 8) or 23/3, B2-a/S12 with "
     "Hensel's letters, B2/S34H on hexagons (0 to 6), B13/S01V with four neighbours (0 to 4), B2/S/C3 with 3 states, "
-    f"B3/S23History, 110 or W110 on a line (0 to 255), MAP and Base64, or as its {ENTRIES} entries in {ENTRIES // 4} "
-    "hexadecimal digits; a grid is written behind it, as :T30,20 or :P30,20"
+    f"B3/S23History, 110 or W110 on a line (0 to 255), MAP and Base64, or the {ENTRIES} entries in {ENTRIES // 4} "
+    "hexadecimal digits; a grid may follow, such as :T30,20 or :P30,20"
 )
 SUFFIXES = {"": "moore", "V": "von-neumann", "H": "hex"}
-"""Mapping from the final letter of a rule ("" for none) to the neighbourhood whose cells it counts."""
+"""Mapping from the final letter of a rule ("" for none) to the neighbourhood that the rule counts."""
 
 Table = npt.NDArray[np.uint8]
 
@@ -47,7 +47,7 @@ _REFUSED = {
     r".*:t[\d,]+[*+-][\d,*+-]*": "on a shifted torus",
     r".*:[tp](?:0+(?:,\d+)?|\d+,0+)": "on a grid without an end",
 }
-"""Mapping from regular expressions for unsupported notations of other programs to the reasons."""
+"""Mapping from regular expressions for other programs' unsupported notations to descriptions of these."""
 _READ = f"difflogic reads rules of the 3x3 neighbourhood with at most {MOST_STATES} states, on a torus or a plane"
 _LETTERS = {
     1: {"c": 1, "e": 2},
@@ -55,17 +55,17 @@ _LETTERS = {
     3: dict(zip("ceaijknqry", (69, 42, 11, 7, 14, 98, 13, 70, 41, 97), strict=True)),
     4: dict(zip("ceaijknqrtwyz", (325, 170, 15, 45, 106, 99, 71, 102, 43, 105, 78, 101, 108), strict=True)),
 }
-"""One patch per letter, by number of neighbours 1 to 4; patches of 5 to 7 are the inverse of those of 3 to 1."""
+"""Hensel's letters with one patch each, by number of neighbours 1 to 4; those of 3 to 1, inverted, are 5 to 7."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """Parsed notation of a rule."""
+    """Rule parsed from its notation."""
 
     name: str
     """Canonical notation without a grid: for example B3/S23 or W110, or the table in lower-case hexadecimal digits."""
     table: Table
-    """Next states by patch of living cells, uint8 `[512]`: 1 if the cell lives after a step."""
+    """Next state for each patch of living cells, uint8 `[512]`: 1 if the cell lives after a step."""
     neighbourhood: str | None = "moore"
     """Name of the neighbourhood; None if the notation is a table."""
     states: int = 2
@@ -98,7 +98,7 @@ def parse(rule: str) -> Rule:
 
 
 def refusal(rule: str) -> str:
-    """Return the reason why a notation of other programs is unsupported, or "" if it is not such a notation."""
+    """Return the reason why `rule` is unsupported if it is a notation of another program, otherwise ""."""
     text = "".join(rule.lower().split())
     for pattern, reason in _REFUSED.items():
         if match := re.fullmatch(pattern, text):
@@ -109,7 +109,7 @@ def refusal(rule: str) -> str:
 
 
 def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
-    """Return the notation without its grid, whether the grid is a torus (default), and its height and width or None."""
+    """Return the notation without a grid, whether the grid is a torus (default), and its height and width or None."""
     text = "".join(rule.split())
     if (match := _BOUNDS.fullmatch(text)) is None:
         return text, True, None
@@ -118,12 +118,12 @@ def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
 
 
 def grid(rule: str) -> str:
-    """Return the part of a notation that names a grid, such as `:P30,20`, or "" if there is no such part."""
+    """Return the part of a notation that specifies a grid, such as `:P30,20`, or "" if the notation has no grid."""
     return "".join(rule.split())[len(bounds(rule)[0]) :]
 
 
 def _plain(text: str) -> Rule | None:
-    """Parse a rule other than MAP: hexadecimal or Wolfram digits, or counts of neighbours; None if it is neither."""
+    """Parse a rule in hexadecimal digits, Wolfram's digits or neighbour counts; return None if it is none of these."""
     if _DIGITS.fullmatch(text):
         return Rule(text, np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8)), None)
     if (elementary := _ELEMENTARY.fullmatch(text)) and (number := int(elementary[1])) < 1 << 8:
@@ -155,7 +155,7 @@ def _plain(text: str) -> Rule | None:
 
 
 def _map(text: str) -> Rule | None:
-    """Parse a rule in MAP notation (Base64); None if its length does not match a neighbourhood."""
+    """Parse a rule in MAP notation (Base64); return None if its length does not match a neighbourhood."""
     # Both alphabets of Base64 are accepted, since a path, which may name a rule, cannot contain two slashes in a row.
     digits = text[3:].rstrip("=").replace("_", "/").replace("-", "+")
     for neighbourhood, cells in NEIGHBOURHOODS.items():
@@ -175,7 +175,7 @@ def patches() -> Table:
 
 @cache
 def _classes(suffix: str) -> npt.NDArray[np.int64]:
-    """Return centre, number of neighbours and character code of Hensel's letter (or 0) of each patch, `[512, 3]`."""
+    """Return each patch's centre, number of neighbours, and character code of Hensel's letter or 0, `[512, 3]`."""
     all_patches = patches().astype(np.int64)
     centres = all_patches[:, CENTRE]
     counts = all_patches[:, NEIGHBOURHOODS[SUFFIXES[suffix]]].sum(axis=1) - centres
@@ -193,25 +193,25 @@ def _classes(suffix: str) -> npt.NDArray[np.int64]:
 
 
 def table(rule: str) -> Table:
-    """Parse a two-state rule and return its table, uint8 `[512]`, 0 or 1. Raises ConfigError."""
+    """Return the table of a two-state rule's notation, uint8 `[512]`, 0 or 1. Raises ConfigError for other texts."""
     parsed = parse(rule)
     if parsed.states > 2:
         raise ConfigError(
-            f"{rule!r} has {parsed.states} states, and a table is that of a rule of two: `difflogic build` makes its "
+            f"Expected a rule of two states, got {rule!r} of {parsed.states} states: use `difflogic build` to make its "
             "circuit."
         )
     return parsed.table
 
 
 def read_cells(entries: Table) -> list[int]:
-    """Return the indices of the cells in a patch on which a rule's table depends."""
+    """Return the indices of the cells of a patch on which a rule's table depends."""
     # The table depends on a cell if its two halves, for the cell off and on, differ.
     halves = entries.reshape((2,) * PATCH)
     return [f for f in range(PATCH) if (halves.take(0, axis=f) != halves.take(1, axis=f)).any()]
 
 
 def name(entries: Table) -> str:
-    """Return a table's notation for Golly: by counts and letters (see `counted`) if possible, otherwise MAP."""
+    """Return a table's notation for Golly: counts and letters (see `counted`) if possible, otherwise MAP."""
     return counted(entries) or f"MAP{base64.b64encode(np.packbits(entries).tobytes()).decode().rstrip('=')}"
 
 
@@ -241,7 +241,7 @@ def _by_counts(entries: Table, suffix: str) -> str | None:
 
 
 def apply(entries: Table, grid: Table, periodic: bool) -> Table:
-    """Apply a rule's table once to `grid [..., H, W]`, 0 or 1; outside cells are 0, or wrap around if `periodic`."""
+    """Return `grid [..., H, W]`, 0 or 1, after one step of a rule's table; the grid wraps around if `periodic`."""
     border = [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)]
     wide = np.pad(grid, border, mode="wrap" if periodic else "constant")
     height, width = grid.shape[-2:]

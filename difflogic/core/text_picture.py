@@ -1,4 +1,4 @@
-"""Encode small images as rows of text: one character per cell for the bits of its first channels.
+"""Encode small images as rows of text, with one character per cell for the bits of its first channels.
 
 A character's value is the sum of `bit[channel] << channel`: `.` is 0, then follow `1` to `9`, `A` to `Z`, `a` to `z`,
 `+` and `/`. In one channel, black is `.` and white `1`; in three channels, red is `1`, green `2` and blue `4`.
@@ -24,17 +24,17 @@ def encode(bits: npt.NDArray[np.uint8]) -> tuple[str, ...]:
 
 
 def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
-    """Decode rows of text to uint8 `[H, W, channels]`; channels from MAX_BITS on are 0.
+    """Decode rows of text to bits, uint8 `[H, W, channels]`; channels from index MAX_BITS on are 0.
 
-    Raises DataError for rows of unequal length, unknown characters, and bits beyond `channels`.
+    Raises DataError for rows of unequal length, unknown characters, or bits beyond `channels`.
     """
     if not rows or len({len(row) for row in rows}) != 1 or not rows[0]:
-        raise DataError(f"an image is rows of equal length, got lengths {[len(row) for row in rows][:8]}.")
+        raise DataError(f"expected rows of equal length, got lengths {[len(row) for row in rows][:8]}.")
     if unknown := sorted(set("".join(rows)) - set(ALPHABET)):
-        raise DataError(f"an image is written in the characters {ALPHABET}, got {unknown[0]!r}.")
+        raise DataError(f"expected only the characters {ALPHABET}, got {unknown[0]!r}.")
     # `7` is 0b111, which sets channels 0, 1 and 2: white.
     values = np.array([[ALPHABET.index(character) for character in row] for row in rows])
     if values.max() >> channels:
-        raise DataError(f"the value of {ALPHABET[values.max()]!r} does not fit in {channels} channels.")
+        raise DataError(f"the value of {ALPHABET[values.max()]!r} does not fit into {channels} channels.")
     bits: npt.NDArray[np.uint8] = (values[..., None] >> np.arange(channels) & 1).astype(np.uint8)
     return bits

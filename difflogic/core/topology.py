@@ -1,4 +1,4 @@
-"""Sort gates topologically."""
+"""Sort the gates of a circuit topologically."""
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
@@ -13,7 +13,7 @@ def topological_sort(
 ) -> tuple[list[int], list[Wire], list[int]]:
     """Return the gates in topological order, and the wires and outputs renumbered in this order, inputs before gates.
 
-    Sorted gates keep their order. Raises CircuitError for a cycle, with the name of a gate from `names`.
+    Gates that are already sorted keep their order. Raises CircuitError, which names a gate, if there is a cycle.
     """
     # This is the usual case: circuits written by difflogic are sorted, and must remain identical byte for byte.
     if all(a < inputs + index and b < inputs + index for index, (a, b) in enumerate(wires)):

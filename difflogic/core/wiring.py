@@ -18,9 +18,9 @@ Array = npt.NDArray[Any]
 Wires = npt.NDArray[np.int64]
 
 CANDIDATES = (1, 2, 4, 8, 16)
-"""Allowed numbers of candidates per wire; they divide 16, so that a wire's logits are in one row of 16."""
+"""Allowed numbers of candidates per wire; all divide 16, so that a wire's logits fit into one row of 16."""
 CANDIDATE_STREAM = 0x77697265
-"""Number of the random stream for sampling candidates, an argument of `fold_in`: "wire" in ASCII."""
+"""Number of the random stream for sampling candidates (argument `data` of `fold_in`): "wire" in ASCII."""
 BLOCK = 64
 """Number of consecutive gates whose wires share a pool of candidates, so that these fit into the first-level cache."""
 
@@ -34,7 +34,7 @@ NEIGHBOURHOODS: dict[str, tuple[int, ...]] = {
     "hex": (0, 1, 3, 4, 5, 7, 8),
     "line": (3, 4, 5),
 }
-"""Mapping from neighbourhoods to the indices of their cells in a 3x3 patch, with the cell itself in the middle.
+"""Mapping from neighbourhoods to the indices of their cells in a 3x3 patch; the middle index is the cell itself.
 
 Engines extract the complete patch, but perception is wired only to these cells. Hexagons are mapped to the square grid
 as in Golly: each row is half a cell left of the row above, so a cell does not touch those top right and bottom left.
@@ -42,12 +42,12 @@ as in Golly: each row is half a cell left of the row above, so a cell does not t
 
 
 def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Pair each neighbour with the centre in random order; with more gates than neighbours, some pairs repeat."""
+    """Return wires that pair each neighbour with the centre in random order; surplus gates repeat some pairs."""
     size = n_in if n_in in map(len, NEIGHBOURHOODS.values()) else PATCH
     if n_in != size or not size - 1 <= n_out < PATCH:
         most = "8" if size == PATCH else f"{size - 1} to 8"
         raise CircuitError(
-            f"first_kernel wires {size} inputs to {most} gates, not {n_in} to {n_out}; use unique or random."
+            f"first_kernel requires {size} inputs and {most} gates, got {n_in} and {n_out}: use unique or random."
         )
     neighbours = np.array([cell for cell in range(n_in) if cell != n_in // 2])
     # Each gate of the first layer combines the cell with one neighbour, so that all neighbours are used. Neighbours
@@ -69,7 +69,7 @@ def unique_pairs(n_in: int, n_out: int) -> Wires:
     pairs = list(islice(chain(neighbours, others), n_out))
     if len(pairs) < n_out:
         raise CircuitError(
-            f"unique connections can wire {n_in} inputs to at most {len(pairs)} gates, {n_out} were asked for; "
+            f"Expected at most {len(pairs)} gates for unique connections of {n_in} inputs, got {n_out}: "
             "narrow the layer or use random connections."
         )
     return np.array(pairs, dtype=np.int64).T
@@ -81,7 +81,7 @@ def unique(key: prng.Key, n_in: int, n_out: int) -> Wires:
 
 
 def random(key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Sample two inputs per gate such that all inputs are used about equally often."""
+    """Return two sampled inputs per gate such that all inputs are used about equally often."""
     # A permutation of 2 * n_out numbers modulo n_in contains every input equally often, except for the remainder;
     # the second permutation chooses which inputs the remainder contains.
     key_inputs, key_draws = prng.split(key)
@@ -94,7 +94,7 @@ SCHEMES = {"first_kernel": first_kernel, "unique": unique, "random": random}
 
 
 def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequence[int] | None = None) -> Wires:
-    """Return wires int `[2, n_out]` of a scheme of SCHEMES, from all `n_in` inputs or only from the inputs `among`."""
+    """Return wires int `[2, n_out]` of a scheme in SCHEMES, from all `n_in` inputs or only from the inputs `among`."""
     if scheme not in SCHEMES:
         raise CircuitError(f"Unknown connections {scheme!r}: expected one of {', '.join(SCHEMES)}.")
     if among is None:
@@ -152,25 +152,25 @@ def one_hot(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def repeated(candidates: Wires) -> npt.NDArray[np.bool_]:
-    """Return a mask `[..., k]` of candidates that repeat an earlier candidate of their wire."""
+    """Return the mask `[..., k]` of the candidates that repeat an earlier candidate of their wire."""
     equal = candidates[..., :, None] == candidates[..., None, :]
     return np.asarray(np.tril(equal, -1).any(axis=-1))
 
 
 def check_within(neighbourhood: str, cells: Iterable[int]) -> None:
-    """Raise CircuitError if `neighbourhood` is unknown or does not contain all `cells` (indices in a patch)."""
+    """Raise CircuitError if `neighbourhood` is unknown or does not contain all `cells`, indices in a 3x3 patch."""
     if neighbourhood not in NEIGHBOURHOODS:
         raise CircuitError(f"Unknown neighbourhood {neighbourhood!r}: expected one of {', '.join(NEIGHBOURHOODS)}.")
     allowed = NEIGHBOURHOODS[neighbourhood]
     if beyond := sorted(set(cells).difference(allowed)):
         raise CircuitError(
-            f"The circuit reads cell {beyond[0]} of the patch, which is not of the neighbourhood {neighbourhood}: that "
-            f"has the cells {', '.join(map(str, allowed))}."
+            f"The circuit reads cell {beyond[0]} of the patch, but the neighbourhood {neighbourhood} only contains "
+            f"the cells {', '.join(map(str, allowed))}."
         )
 
 
 ALL_ROUND_STREAM = 0x616C6C72
-"""Number of the random stream of `begin_all_round`, an argument of `fold_in`: "allr" in ASCII."""
+"""Number of the random stream of `begin_all_round` (argument `data` of `fold_in`): "allr" in ASCII."""
 RING = (1, 2, 5, 8, 7, 6, 3, 0)
 """Indices of neighbours in a 3x3 patch, clockwise from the top: sides at even places, diagonals at odd places."""
 BEGINNINGS = {
@@ -179,8 +179,8 @@ BEGINNINGS = {
     "hex": ((0, 1), (2,), (3, 4), (5,)),
     "line": ((0,), (1,), (0,), (1,)),
 }
-"""Places on the ring of the cells that each perception kernel initially outputs, before rotation and reflection. The
-ring of a neighbourhood is RING without cells outside the neighbourhood."""
+"""Indices in the ring of the cells that each perception kernel initially outputs, before rotation and reflection. The
+ring of a neighbourhood is RING without the cells outside the neighbourhood."""
 ALL_ROUND_KERNELS = 4
 STRAIGHT = 4
 """Number of channels per cycle of `lead_straight`, in which each channel depends on the next channel."""
@@ -243,7 +243,7 @@ def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
 
 
 def _passed_on(wires: Sequence[Array], bit: int) -> int:
-    """Return the first-layer gate whose output becomes bit `bit` of the last layer if all later gates output `a`."""
+    """Return the index of the first-layer gate whose output becomes output `bit` if all later gates output `a`."""
     for layer in reversed(wires[1:]):
         bit = int(layer[0, bit])
     return bit

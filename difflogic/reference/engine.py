@@ -1,4 +1,4 @@
-"""Reference engine: NumPy in float32, or float64 for finite differences."""
+"""Reference engine: NumPy in float32, or in float64 for finite differences."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -64,7 +64,7 @@ class ReferenceEngine:
         return ReferenceFunction(self.dtype, circuit, grid, steps, hard, every_state)
 
     def loss(self, circuit: Circuit, batch: Batch) -> float:
-        """Return the soft loss without gradients, in a fraction of the time and memory of `loss_and_gradients`."""
+        """Return the soft loss only, in a fraction of the time and memory of `loss_and_gradients`."""
         return float(soft_losses(*self._work(circuit, batch)).sum(dtype=np.float64))
 
     def train_step(
@@ -80,14 +80,14 @@ class ReferenceEngine:
         return circuit.with_logits(logits), after, {"soft_loss": loss, "skipped": bool(control[c.NONFINITE])}
 
     def _work(self, circuit: Circuit, batch: Batch) -> tuple[RolloutSpec, Array, Array, Array]:
-        """Return the arguments of a soft pass: the spec, the flat logits, the initial states and the targets."""
+        """Return the arguments of a soft pass: spec, logits `[P, 16]`, initial states and targets, with cells last."""
         checked = batch.checked(circuit, self.dtype)
         spec = _spec(circuit, checked.shape, checked.masks, checked.damage)
         logits = circuit.flat_logits().astype(self.dtype)
         return spec, logits, cells_last(checked.x), cells_last(checked.targets)
 
     def _gradients(self, circuit: Circuit, batch: Batch, control: Array) -> tuple[float, Array]:
-        """Compute the loss and its gradients `[P, 16]`, and update the control block by `commit`."""
+        """Return the loss and its gradients `[P, 16]`, and update the control block as `commit` does."""
         done = soft_gradients(*self._work(circuit, batch), control)
         history = np.empty((1, 2), dtype=self.dtype)
         commit(done.loss_partials, control, history)

@@ -1,4 +1,4 @@
-"""Circuit as a differentiable function in NumPy."""
+"""Differentiable function of a circuit in NumPy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -68,7 +68,7 @@ class ReferenceFunction(CircuitFunction):
         return gradients, d_x.T
 
     def _rows(self, d_state: Array) -> list[Array]:
-        """Return `d_patches` for `pull_back`, with the last state's adjoint at the index `T % 2`."""
+        """Return the argument `d_patches` of `pull_back`, two arrays with the last state's adjoint at index `T % 2`."""
         shape = self._shape
         if self._spec.layout.patch == 1:
             return [np.empty_like(self._start), d_state]

@@ -1,4 +1,4 @@
-"""Local search over the hard circuit, one candidate after another. See `difflogic.engine.search`."""
+"""Local search over the hard circuit, which evaluates one candidate after another. See `difflogic.engine.search`."""
 
 from dataclasses import dataclass, replace
 
@@ -69,7 +69,7 @@ class ReferenceLocalSearch:
 
 
 def candidates(job: Job, layout: Layout, gates: Array, drawn: Words, guide: Array) -> tuple[Array, Array]:
-    """Return the gate that each candidate changes, and that gate's new function, int64 `[CANDIDATES]` each."""
+    """Return the gate that each candidate changes, and the gate's new function, int64 `[CANDIDATES]` each."""
     read = live(job, layout, gates)
     walk = _Walk(layout, len(job.circuit.update), job.config.task.loss_channels)
     changed = np.array(
@@ -87,7 +87,7 @@ def candidates(job: Job, layout: Layout, gates: Array, drawn: Words, guide: Arra
 
 
 def live(job: Job, layout: Layout, gates: Array) -> Array:
-    """Return the gates, ascending, on which a value with a loss may depend."""
+    """Return the indices, ascending, of the gates on which a value that counts in the loss may depend."""
     # A gate is c0 + ca a + cb b + cab a b. Modulo 2 that is its polynomial over 0 and 1, which has a term with `a` if
     # and only if the gate depends on a: XOR, 0 1 1 -2, becomes 0 1 1 0, and B, 0 0 1 0, has none.
     depends = TABLE[gates] % 2
@@ -111,7 +111,7 @@ class _Walk:
     outputs: int
 
     def up(self, *words: int) -> int:
-        """Return the gate at which a walk from an output towards the inputs, sampled by the random `words`, ends."""
+        """Return the last gate of a walk from an output towards the inputs, which the random `words` determine."""
         instance = self.layout.instances - self.layout.channels + words[WHERE] % self.outputs
         for step in range(words[HOW_FAR] % self.depth):
             side = words[SIDES] >> (step % 32) & 1

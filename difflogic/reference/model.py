@@ -1,4 +1,4 @@
-"""Training in NumPy: the train step in the order of the equations, with which all engines are compared."""
+"""Training in NumPy: the train step in the order of the equations; all engines are tested against it."""
 
 import dataclasses
 
@@ -81,14 +81,14 @@ class ReferenceModel:
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
     def _step(self, gradients: Array) -> None:
-        """Do a step of AdamW, in two parts: gates may be input-wise, while candidates always have separate logits."""
+        """Perform an AdamW step in two parts: gates may be input-wise, but candidates always have separate logits."""
         gates, plain = self._layout.gates, dataclasses.replace(self._hyper, input_wise=False)
         arrays = gradients, self._logits, self._mu, self._nu
         adamw(self._hyper, self._control, *(each[:gates] for each in arrays))
         adamw(plain, self._control, *(each[gates:] for each in arrays))
 
     def _draw_starts(self) -> None:
-        """Sample this epoch's initial states (from the pool or data set, if any); set targets that depend on them."""
+        """Sample this epoch's initial states (from the pool or data set, if any), and targets that depend on them."""
         shape, control, job = self._shape, self._control, self._job
         # With a pool, new initial states are stored: they replace the worst of the batch once its losses are known.
         into = self._start if self._pool is None else self._fresh
@@ -106,7 +106,7 @@ class ReferenceModel:
             draw_samples(shape, control, job.data.x, job.data.y, self._start, self._targets)
 
     def _draw_spec(self) -> RolloutSpec:
-        """Sample this epoch's fire masks, damage, faults and hardened gates."""
+        """Return a spec with the epoch's sampled fire masks, damage, faults and hardened gates."""
         shape, control, config = self._shape, self._control, self._job.config
         masks = None
         if config.train.asynchronous:
@@ -127,7 +127,7 @@ class ReferenceModel:
         return RolloutSpec(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
 
     def _batch(self) -> npt.NDArray[np.uint8]:
-        """Return the initial states of the batch, `[B, H, W, C]`."""
+        """Return the batch's initial states as bits, `[B, H, W, C]`."""
         shape = self._shape
         grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         return np.asarray(grids, dtype=np.uint8)
@@ -150,7 +150,7 @@ class ReferenceModel:
         return [judged]
 
     def _count_wrong(self, grids: Array, targets: Array, corners: Array | None, key: prng.Key) -> Array:
-        """Run a hard rollout; return per group of samples the number of mismatches and a bit per sample, `[groups, 2]`.
+        """Run a hard rollout; return each group's number of mismatches and bits of mismatched samples, `[groups, 2]`.
 
         `targets` are `[J, B, H, W, loss_channels]`.
         """

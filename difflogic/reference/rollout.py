@@ -31,16 +31,16 @@ from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 
 @dataclass(frozen=True, eq=False)
 class RolloutSpec:
-    """Sizes of a rollout, and its fire masks, damage, hardened gates and faults."""
+    """Specification of a rollout: its sizes, fire masks, damage, hardened gates and faults."""
 
     shape: Shape
     layout: Layout
     masks: Array | None = None
-    """Fire masks `[T, H*W]`, see `fire_mask`."""
+    """Fire masks `[T, H*W]`, see `fire_mask`; None if all cells fire in every step."""
     corners: Array | None = None
     """Corners of damage squares `[D, B, 2]`, see `damage`; None without damage steps."""
     hardened: Parameters | None = None
-    """Parameters if some gates are hard or stuck in this epoch, see `harden`; None if they follow from the logits."""
+    """Parameters if some gates are hard or stuck in this epoch, see `harden`; None to compute them from the logits."""
     faults: Faults | None = None
     """Faults of states, see `faults`; None without faults."""
 
@@ -48,17 +48,17 @@ class RolloutSpec:
     def squares(self) -> Array:
         """Corners of the damage squares. Raises DataError if there are none."""
         if self.corners is None:
-            raise DataError("The task damages its grids, but no corners of the squares were given: give corners.")
+            raise DataError("Expected corners of the damage squares for a task with damage, got None.")
         return self.corners
 
 
 def cells_last(grids: Array) -> Array:
-    """Reshape `[..., B, H, W, C]` to `[..., C, cells]`."""
+    """Rearrange `[..., B, H, W, C]` to a contiguous array `[..., C, cells]`."""
     return np.ascontiguousarray(np.moveaxis(grids, -1, -4).reshape(*grids.shape[:-4], grids.shape[-1], -1))
 
 
 def parameters_of(layout: Layout, logits: Array) -> tuple[Parameters, Array]:
-    """Return the soft parameters for `logits [P, 16]`, and the ids of the most probable functions `[G]`."""
+    """Return the soft parameters for `logits [P, 16]`, and the ids `[G]` of the most probable functions."""
     coefficients = np.empty((layout.gates, 4), dtype=logits.dtype)
     gate_ids = np.empty(layout.gates, dtype=np.uint32)
     soft_coefficients(logits[: layout.gates], coefficients, gate_ids)
@@ -81,7 +81,7 @@ def run_steps(
 ) -> tuple[Array, Array]:
     """Return the states `[T+1, C, cells]`, and the adjoints `[J-1, loss_channels, cells]` of all losses but the last.
 
-    `nodes [T, N, cells]` and `loss_partials [J, cells]`, if given, are filled with node values and those losses.
+    `nodes [T, N, cells]` and `loss_partials [J, cells]`, if not None, are filled with node values and those losses.
     """
     shape, layout = spec.shape, spec.layout
     # A feed-forward circuit may have more outputs than inputs, or fewer: its two states have the rows of the wider one.
@@ -127,7 +127,7 @@ class SoftPass:
 
 @np.errstate(over="ignore", invalid="ignore")
 def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
-    """Compute loss and gradients by back-propagation through time.
+    """Return loss and gradients of the rollout from `start`, computed by back-propagation through time.
 
     Losses and gradients may be infinite or NaN, which `commit` handles, so NumPy's warnings are disabled.
     """
@@ -151,7 +151,7 @@ def pull_back(
     d_patches: Sequence[Array] | Array,
     control: Array,
 ) -> Array:
-    """Return the gradients `[P, 16]` from the last state's adjoint, `d_patches[T % 2]`, and earlier ones, `d_judged`.
+    """Return gradients `[P, 16]` from the last state's adjoint, `d_patches[T % 2]`, and earlier states' `d_judged`.
 
     Steps use the two rows of `d_patches` alternately, so `d_patches[0]` ends as the initial state's adjoint.
     `nodes [T, N, cells]` are those of the forward pass.
@@ -176,10 +176,10 @@ def pull_back(
 
 
 def hard_rollout(spec: RolloutSpec, logits: Array, start: Array) -> tuple[Array, Array]:
-    """Run a rollout with the argmax gates and wires of the logits, from packed `start [C, groups*H*W]`.
+    """Run a rollout from packed `start [C, groups*H*W]` with the most probable gates and wires of the logits.
 
     Returns:
-        Words `[T+1, C, groups*H*W]`, and those of the loss channels after each evaluated step, before damage,
+        States `[T+1, C, groups*H*W]`, and those of the loss channels after each evaluated step, before damage,
         `[J, loss_channels, groups*H*W]`.
     """
     shape = spec.shape

@@ -1,4 +1,4 @@
-"""Hard circuit on one large grid in NumPy. Reference of `simulate.wgsl`, with which all engines are compared."""
+"""Hard circuit on one large grid in NumPy. Reference of `simulate.wgsl`; all engines are tested against it."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
 def simulate(spec: SimulationSpec, netlist: CellNetlist, masks: Planes | None, before: Planes, after: Planes) -> None:
-    """Compute `after` from `before`, uint64 `[H, C, words]`; a 0 in `masks [H, words]` keeps a cell's state."""
+    """Write the state that follows `before` to `after`, both `[H, C, words]`; a cell with mask 0 keeps its state."""
     patches = np.empty((spec.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
     for dy in range(3):
         rows = _vertical(spec, before, dy - 1)
@@ -27,7 +27,7 @@ def simulate(spec: SimulationSpec, netlist: CellNetlist, masks: Planes | None, b
 
 
 def _vertical(spec: SimulationSpec, planes: Planes, dy: int) -> Planes:
-    """Move row `y + dy` to row `y`."""
+    """Return the planes with each row `y + dy` moved to row `y`."""
     rows = np.roll(planes, -dy, axis=0)
     if dy and not spec.netlist.periodic:
         rows[0 if dy < 0 else -1] = 0
@@ -35,7 +35,7 @@ def _vertical(spec: SimulationSpec, planes: Planes, dy: int) -> Planes:
 
 
 def _horizontal(spec: SimulationSpec, rows: Planes, dx: int) -> Planes:
-    """Move column `x + dx` to column `x`."""
+    """Return the rows with each column `x + dx` moved to column `x`."""
     if dx == 0:
         return rows
     moved = np.zeros_like(rows)

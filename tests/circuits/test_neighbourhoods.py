@@ -118,7 +118,7 @@ def test_equal_cell_beyond_the_neighbourhood_is_not_read() -> None:
 
 
 def test_circuit_that_reads_beyond_is_refused() -> None:
-    words = "The circuit reads cell 2 of the patch, which is not of the neighbourhood hex: that has the cells 0, 1, 3, "
+    words = "The circuit reads cell 2 of the patch, but the neighbourhood hex only contains the cells 0, 1, 3, "
     with pytest.raises(CircuitError, match=words):
         CellNetlist.build(1, False, [1], [(2, 4)], [9], neighbourhood="hex")
     with pytest.raises(CircuitError, match=words):

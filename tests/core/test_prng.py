@@ -62,7 +62,7 @@ def test_fire_masks_equal_the_authors() -> None:
 
 @pytest.mark.parametrize("bound", [0, -2, 3, 6, 511])
 def test_randint_refuses_bound_that_is_not_a_power_of_two(bound: int) -> None:
-    with pytest.raises(ValueError, match=f"bound must be a power of two, got {bound}"):
+    with pytest.raises(ValueError, match=f"expected a power of two as bound, got {bound}"):
         prng.randint_power_of_two(prng.key_from_seed(0), (2,), bound)
 
 

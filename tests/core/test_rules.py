@@ -59,7 +59,7 @@ def test_equal_rules_have_one_canonical_name(rule, written):
     ],
 )
 def test_text_that_is_no_rule_is_refused(rule):
-    with pytest.raises(ConfigError, match="is not a rule: a rule is written B3/S23"):
+    with pytest.raises(ConfigError, match="is not a rule: expected B3/S23"):
         rules.table(rule)
 
 

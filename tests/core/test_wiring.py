@@ -72,7 +72,7 @@ def test_unique_refuses_more_gates_than_pairs(n_in: int, n_out: int) -> None:
     with pytest.raises(CircuitError) as raised:
         wiring.unique(prng.key_from_seed(0), n_in, n_out)
     assert str(raised.value) == (
-        f"unique connections can wire {n_in} inputs to at most {pairs} gates, {n_out} were asked for; "
+        f"Expected at most {pairs} gates for unique connections of {n_in} inputs, got {n_out}: "
         "narrow the layer or use random connections."
     )
 
@@ -81,7 +81,8 @@ def test_unique_refuses_more_gates_than_pairs(n_in: int, n_out: int) -> None:
 def test_first_kernel_refuses_other_widths(n_in: int, n_out: int) -> None:
     with pytest.raises(CircuitError) as raised:
         wiring.first_kernel(prng.key_from_seed(0), n_in, n_out)
-    assert str(raised.value) == f"first_kernel wires 9 inputs to 8 gates, not {n_in} to {n_out}; use unique or random."
+    said = f"first_kernel requires 9 inputs and 8 gates, got {n_in} and {n_out}: use unique or random."
+    assert str(raised.value) == said
 
 
 def test_unknown_scheme_error_lists_the_schemes() -> None:

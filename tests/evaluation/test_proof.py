@@ -222,7 +222,7 @@ def change(data: dict, *path: str, to: object) -> dict:
         (("circuit", "gates", 0, "gate"), 9, "its hash differs from circuit_sha256"),
         (("circuit", "habitat", "height"), 8, "The target must have the grid's 16x8 cells"),
         (("target",), ["1"], "The target must have the grid's 16x16 cells"),
-        (("target",), ["?" * 16] * 16, "an image is written in the characters"),
+        (("target",), ["?" * 16] * 16, "expected only the characters"),
         (("height",), 999, "height of the proof is 999, but that of its circuit is 16"),
         (("width",), None, "width of the proof is None, but that of its circuit is 16"),
         (("periodic",), True, "periodic of the proof is True, but"),

@@ -157,7 +157,7 @@ HOME = '"habitat": {"start": "seed", "height": 4, "width": 5, "steps": 6, "fire_
         ("0.6", "true", "fire_rate must be a number, got True"),
         ("0.6", '0.6, "colour": 1', "Unknown field 'colour' in habitat"),
         ("0.6", '0.6, "picture": [1]', "must be a list of rows of text"),
-        ('"seed"', '"picture", "picture": ["1.", "1"]', "cannot be read: an image is rows of equal length"),
+        ('"seed"', '"picture", "picture": ["1.", "1"]', "cannot be read: expected rows of equal length"),
         ('"seed"', '"picture", "picture": ["1."]', "must fill its grid of 5x4 cells"),
         (HOME, '"habitat": []', "habitat must be a JSON object"),
     ],

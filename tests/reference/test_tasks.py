@@ -245,5 +245,5 @@ def test_damage_has_a_place() -> None:
     job = task_job("damage")
     spec = RolloutSpec(Shape.training(job.circuit, job.config), flat_layout(job.circuit))
     assert spec.shape.damage_steps
-    with pytest.raises(DataError, match="no corners of the squares were given"):
+    with pytest.raises(DataError, match="Expected corners of the damage squares"):
         hard_rollout(spec, job.circuit.flat_logits(), pack_grids(job.probes[:1]))

@@ -1,4 +1,4 @@
-"""Clip gradients element by element, then update the logits by AdamW. Reference of `adamw.wgsl`.
+"""Clip gradients element by element, then update the logits with AdamW. Reference of `adamw.wgsl`.
 
 Source: Loshchilov & Hutter 2019, as optax computes it: epsilon outside the root, decoupled decay.
 """
@@ -13,7 +13,7 @@ from difflogic.engine.shape import Array, Hyper
 
 
 def power(base: Any, exponent: int) -> Any:
-    """Return `base ** exponent` by repeated squaring in the precision of `base`, with the same bits as the GPU."""
+    """Return `base ** exponent` by repeated squaring in the precision of `base`, bit for bit as on the GPU."""
     result = type(base)(1)
     while exponent:
         if exponent & 1:
@@ -24,7 +24,7 @@ def power(base: Any, exponent: int) -> Any:
 
 
 def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any:
-    """Return the learning rate of epoch `epoch`, counted from 1, between `lr` and `lr_end * lr`, as type `real`."""
+    """Return the learning rate of `epoch`, counted from 1, as type `real`; it changes from `lr` to `lr_end * lr`."""
     length = max(1, hyper.lr_to - hyper.lr_from)
     fallen = min(max(epoch - hyper.lr_from, 0), length)
     return real(hyper.lr) * (1 - (1 - real(hyper.lr_end)) * (real(fallen) / real(length)))

@@ -16,16 +16,16 @@ def softmax(logits: Array) -> Array:
 
 
 class Parameters(NamedTuple):
-    """Coefficients of the gates and shares of the candidates in a forward or backward pass."""
+    """Coefficients of gates and shares of candidates for a forward or backward pass."""
 
     coefficients: Array
-    """Coefficients `c0, ca, cb, cab` of each gate, `[G, 4]`."""
+    """Coefficients (c0, ca, cb, cab) of each gate, `[G, 4]`."""
     shares: Array | None = None
-    """Shares of each input's candidates, which sum to 1, `[G, 2, k]`; None if wiring is fixed."""
+    """Weights of each input's candidates, which sum to 1, `[G, 2, k]`; None if the wiring is fixed."""
 
 
 def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
-    """Compute `coefficients [G, 4] = softmax(logits) @ TABLE` and `gate_ids [G] = argmax(logits)`; `logits [G, 16]`.
+    """Write `softmax(logits) @ TABLE` to `coefficients [G, 4]`, `argmax(logits)` to `gate_ids [G]`; `logits [G, 16]`.
 
     Among equal logits, `argmax` selects the lowest id, as in the paper's notebook.
     """

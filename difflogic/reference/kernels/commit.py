@@ -1,4 +1,4 @@
-"""End the gradient computation: decide whether the optimiser makes a step. Reference of `commit.wgsl`."""
+"""Finish the gradient computation: decide whether the optimiser makes a step. Reference of `commit.wgsl`."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 
 def commit(loss_partials: Array, control: Array, history: Array) -> None:
-    """Write `(loss, skipped)` to the epoch's row of `history [ring, 2]`, count the epoch, and advance both key chains.
+    """Write (loss, skipped) to the epoch's row of `history [ring, 2]`, count the epoch, and advance both random keys.
 
     NONFINITE is set if the loss is not finite. If it is set, the optimiser makes no step: STEP and everything that
     AdamW updates are unchanged.

@@ -10,7 +10,7 @@ from difflogic.reference.kernels.grid import shifted
 
 
 def d_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, d_patches: Array) -> None:
-    """Multiply adjoints of step `mark` in `d_patches [9*C, cells]`: by -1 for flipped bits, by 0 for stuck cells."""
+    """Multiply the adjoints of step `mark` in `d_patches [9*C, cells]` by -1 for flipped bits and 0 for stuck cells."""
     flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
     factors = np.where(stuck > 0, 0, np.where(flips, -1, 1)).astype(d_patches.dtype)
     # Adjoints of a cell are stored at its neighbours, as in `d_damage`: each factor is shifted to them.

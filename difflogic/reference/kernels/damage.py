@@ -7,12 +7,12 @@ from difflogic.engine.shape import Array, Shape
 
 
 def damage(shape: Shape, mark: int, corners: Array, state: Array) -> None:
-    """Zero the squares of damage step number `mark` in `state [C, cells]`, in place; `corners [D, B, 2]`."""
+    """Zero the squares of damage number `mark` in `state [C, cells]`, in place; `corners [D, B, 2]`."""
     state[:, squares(shape, corners[mark]).reshape(-1)] = 0
 
 
 def squares(shape: Shape, corners: Array) -> npt.NDArray[np.bool_]:
-    """Return `[samples, H*W]`, True for cells in a sample's square, which is clipped at the border."""
+    """Return a mask `[samples, H*W]` of the cells in each sample's square; squares are clipped at the border."""
     cells = np.arange(shape.cells_per_grid)
     # Rows and columns counted from the corner: a cell is inside if both are from 0 to side - 1.
     rows, columns = cells // shape.width - corners[:, :1], cells % shape.width - corners[:, 1:]

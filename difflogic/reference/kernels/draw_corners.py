@@ -7,6 +7,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def draw_corners(shape: Shape, control: Array, corners: Array) -> None:
-    """Sample `corners [D, B, 2]`, the first row and column of each square, with the epoch's training subkey."""
+    """Fill `corners [D, B, 2]` with each square's first row and column, sampled with the epoch's training subkey."""
     key = prng.split(control[c.TRAIN_KEY])[1]
     corners[:] = events.draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)

@@ -6,5 +6,5 @@ from difflogic.engine.shape import Array
 
 
 def draw_faults(control: Array, fault_keys: Array) -> None:
-    """Store the epoch's training subkey in `fault_keys [2]`; the evaluation of its batch uses it too."""
+    """Store the epoch's training subkey in `fault_keys [2]`, which the evaluation of the epoch's batch uses, too."""
     fault_keys[:] = prng.split(control[c.TRAIN_KEY])[1]

@@ -12,7 +12,7 @@ from difflogic.engine.shape import Array, Shape
 def draw_samples(shape: Shape, control: Array, x: Array, y: Array, state: Array, targets: Array) -> None:
     """Copy `x [N, H, W, C_in]` to the first channels of `state [C, cells]`; the other channels are unchanged.
 
-    `targets [J, loss_channels, cells]` come from the codes `y [N, J, H, W, loss_channels]`. The epoch's data subkey
+    `targets [J, loss_channels, cells]` are decoded from `y [N, J, H, W, loss_channels]`. The epoch's data subkey
     selects the samples.
     """
     drawn = events.draw_samples(prng.split(control[c.DATA_KEY])[1], shape.batch, len(x))

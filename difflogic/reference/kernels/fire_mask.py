@@ -7,6 +7,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def fire_mask(shape: Shape, fire_rate: float, control: Array, masks: Array) -> None:
-    """Sample `masks [T, H*W]` with the epoch's training subkey."""
+    """Fill `masks [T, H*W]` with 1 with probability `fire_rate`, else 0; the random key is the training subkey."""
     key = prng.split(control[c.TRAIN_KEY])[1]
     masks[:] = events.draw_masks(key, shape.steps, (shape.cells_per_grid,), fire_rate)[1]

@@ -1,4 +1,4 @@
-"""Backward pass of one CA step: adjoints of the patches, moments of the gates. Reference of `gate_backward.wgsl`."""
+"""Backward pass of one CA step: adjoints of patches and moments of gates. Reference of `gate_backward.wgsl`."""
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def _choose_backward(
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:
-    """Return the adjoints `[n, cells]` of nodes with the slots `fanout [n, 2]`: sums of their slots, in order."""
+    """Return the nodes' adjoints `[n, cells]`, each the sum in order of the slots in a range of `fanout [n, 2]`."""
     starts = fanout[:, 0].astype(np.int64)
     degree = fanout[:, 1].astype(np.int64) - starts
     total = np.zeros((len(fanout), slots.shape[1]), dtype=slots.dtype)

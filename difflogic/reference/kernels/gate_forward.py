@@ -18,7 +18,7 @@ def gate_forward(
     next_state: Array,
     values: Array,
 ) -> None:
-    """Compute `next_state [outputs, cells]` from `state [C, cells]`, and store all nodes in `values [N, cells]`.
+    """Compute `next_state [outputs, cells]` from `state [C, cells]`, and write all nodes to `values [N, cells]`.
 
     A gate is `c0 + ca*a + cb*b + cab*a*b`; with candidates, each input is `sum_j share_j * candidate_j`.
     Cells whose value in `masks [T, H*W]` is 0 keep their old state.
@@ -35,7 +35,7 @@ def gate_forward(
 
 
 def inputs(layout: Layout, span: slice, parameters: Parameters, values: Array) -> tuple[Array, Array]:
-    """Return inputs a and b of a span of instances, `[count, cells]` each, from `values [N, cells]`."""
+    """Return inputs a and b of the instances in `span`, `[count, cells]` each, from the nodes `values [N, cells]`."""
     if parameters.shares is None:
         return values[layout.wires[span, 0]], values[layout.wires[span, 1]]
     mixed = np.zeros((2, span.stop - span.start, values.shape[1]), dtype=values.dtype)
@@ -47,5 +47,5 @@ def inputs(layout: Layout, span: slice, parameters: Parameters, values: Array) -
 
 
 def fires(shape: Shape, masks: Array, at: int) -> Array:
-    """Return bool `[cells]`, True for cells that take their new state in step `at`; all samples share the mask."""
+    """Return a mask `[cells]` of cells that take their new state in step `at`; all samples share `masks [T, H*W]`."""
     return np.tile(masks[at] != 0, shape.batch)

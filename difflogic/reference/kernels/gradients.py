@@ -37,7 +37,7 @@ def gradients(
 
 
 def d_softmax(logits: Array, d_probs: Array) -> Array:
-    """Return the adjoint of logits `[..., n]` from the adjoint of their softmax."""
+    """Return the adjoint of logits `[..., n]` from the adjoint `d_probs` of their softmax."""
     probs = softmax(logits)
     # A constant added to all logits changes no probability, so the mean is subtracted.
     return np.asarray(probs * (d_probs - (probs * d_probs).sum(axis=-1, keepdims=True)))

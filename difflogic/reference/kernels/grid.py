@@ -1,4 +1,4 @@
-"""3x3 Moore patch of every cell, and the adjoint of this operation. Reference of `common/grid.wgsl`."""
+"""Extraction of every cell's 3x3 Moore patch, and its adjoint. Reference of `common/grid.wgsl`."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
-    """Return each cell's value at patch position `f = 3*dy + dx` (with `sign=-1`, at the opposite position).
+    """Return the value at position `f = 3*dy + dx` of each cell's patch (at the opposite position if `sign` is -1).
 
     `values` are `[..., cells]`. Cells outside the grid are 0 or, on a periodic grid, cells of the opposite side.
     """
@@ -21,7 +21,7 @@ def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
 
 
 def write_patches(shape: Shape, state: Array, nodes: Array, patch: int = PATCH) -> None:
-    """Write the first `9*C` nodes, `nodes[c*9 + f, cell]`, from `state [C, cells]`; if `patch` is 1, copy the state."""
+    """Write the patches of `state [C, cells]` to `nodes[c*9 + f, cell]`; if `patch` is 1, copy the state instead."""
     if patch == 1:
         nodes[: shape.channels] = state
         return
@@ -30,7 +30,7 @@ def write_patches(shape: Shape, state: Array, nodes: Array, patch: int = PATCH) 
 
 
 def gather(shape: Shape, d_patches: Array, patch: int = PATCH) -> Array:
-    """Return `d_state [C, cells]` from `d_patches [9*C, cells]`: a cell is at `f` in its opposite neighbour's patch."""
+    """Return state adjoints `[C, cells]`: sums of a cell's adjoints in all patches, from `d_patches [9*C, cells]`."""
     if patch == 1:
         return d_patches
     d_state = np.zeros_like(d_patches[::PATCH])

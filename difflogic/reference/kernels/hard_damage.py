@@ -8,7 +8,7 @@ from difflogic.reference.kernels.damage import squares
 
 
 def hard_damage(shape: Shape, mark: int, corners: Array, words: Array) -> None:
-    """Zero the squares of damage step number `mark` in `words [C, groups*H*W]`; `corners [D, samples, 2]`."""
+    """Zero the squares of damage number `mark` in `words [C, groups*H*W]`, in place; `corners [D, samples, 2]`."""
     zeroed = squares(shape, corners[mark])
     samples = np.zeros((-(-len(zeroed) // WORD) * WORD, shape.cells_per_grid), dtype=np.uint32)
     samples[: len(zeroed)] = zeroed

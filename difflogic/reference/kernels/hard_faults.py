@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def hard_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, words: Array) -> None:
-    """Apply `faults` to `words [C, groups*H*W]` before step `mark`; `shape.batch` counts groups of 32 samples."""
+    """Apply the faults of step `mark` to `words [C, groups*H*W]` in place; `shape.batch` is the number of groups."""
     drawn = Faults(shape.faults, fault_keys, listed)
     grids = (shape.batch * WORD, shape.height, shape.width, shape.channels)
     stuck = drawn.stuck(grids)[..., None]

@@ -6,7 +6,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def hard_loss(shape: Shape, mark: int, words: Array, hard_targets: Array, counts: Array) -> None:
-    """Add to `counts [groups, 2]` the number of mismatches after evaluated step number `mark`, and a bit per sample.
+    """Add the mismatches after evaluated step number `mark` to `counts [groups, 2]`: number, and a bit per sample.
 
     `hard_targets [J, loss_channels, groups*H*W, 2]` are values and a mask of the values with a loss; `shape.batch`
     counts groups of 32 samples. The bit is 1 for a sample with mismatches. `words [C, groups*H*W]` are the state.

@@ -21,7 +21,7 @@ def harden(
 ) -> None:
     """Compute this epoch's `coefficients [G, 4]` from `logits [G, 16]`.
 
-    They are those of a constant for a stuck gate, of the most probable function for a gate that is sampled to be hard,
+    They are those of a constant for a stuck gate, of the most probable function for a gate that is hard in this epoch,
     otherwise of the softmax. `shares [G, 2, k]` of `candidates` are one-hot for hard gates, otherwise the softmax.
     """
     key = prng.split(control[c.TRAIN_KEY])[1]

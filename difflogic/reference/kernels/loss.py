@@ -1,4 +1,4 @@
-"""Loss, a sum of squares over the loss channels, and its adjoint. Reference of `loss.wgsl`."""
+"""Loss, a sum of squared errors over the loss channels, and its adjoint. Reference of `loss.wgsl`."""
 
 import numpy as np
 
@@ -22,6 +22,6 @@ def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_part
 
 
 def errors(shape: Shape, state: Array, targets: Array) -> Array:
-    """Return `y - target`, or 0 for targets that are not part of the loss."""
+    """Return `state - target` of the loss channels, or 0 for IGNORED targets, `[loss_channels, cells]`."""
     difference: Array = np.where(targets == IGNORED, state.dtype.type(0), state[: shape.loss_channels] - targets)
     return difference

@@ -6,6 +6,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def sample_losses(shape: Shape, state: Array, targets: Array, sample_losses: Array) -> None:
-    """Compute `sample_losses [B]` from the last `state [C, cells]` and its `targets [loss_channels, cells]`."""
+    """Write each sample's loss of the last state to `sample_losses [B]`, for its `targets [loss_channels, cells]`."""
     errors = np.square(state[: shape.loss_channels] - targets)
     sample_losses[:] = errors.reshape(-1, shape.batch, shape.cells_per_grid).sum(axis=(0, 2))

@@ -7,6 +7,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def seed_boards(shape: Shape, control: Array, state: Array) -> None:
-    """Sample `state [1, cells]`, one random board per sample, with the epoch's data subkey."""
+    """Fill `state [1, cells]` with one random board per sample, sampled with the epoch's data subkey."""
     grid = (shape.batch, shape.height, shape.width, 1)
     state[:] = events.draw_starts("boards", prng.split(control[c.DATA_KEY])[1], grid, None).reshape(1, -1)

@@ -6,7 +6,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def seed_grid(shape: Shape, control: Array, state: Array) -> None:
-    """Sample `state [C, cells]`, uniform bits in the order of `[B, H, W, C]`, with the epoch's data subkey."""
+    """Fill `state [C, cells]` with uniform bits, sampled in the order `[B, H, W, C]` with the epoch's data subkey."""
     _, sub = prng.split(control[c.DATA_KEY])
     bits = prng.randint_power_of_two(sub, (shape.cells, shape.channels), 2)
     state[:] = bits.T

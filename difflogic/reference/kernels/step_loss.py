@@ -7,7 +7,7 @@ from difflogic.reference.kernels.loss import errors
 
 
 def step_loss(shape: Shape, mark: int, state: Array, targets: Array, d_judged: Array, loss_partials: Array) -> None:
-    """Compute, as `loss` does, the loss of `state [C, cells]` after evaluated step number `mark`, before its damage.
+    """Compute the loss, as in `loss`, of `state [C, cells]` after evaluated step number `mark` and before its damage.
 
     `d_judged [J-1, loss_channels, cells]` receives the adjoint, `loss_partials [J, cells]` the loss.
     """

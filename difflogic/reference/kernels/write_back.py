@@ -16,9 +16,9 @@ def write_back(
     places: Array,
     pool: Array,
 ) -> None:
-    """Write `state [C, cells]`, rounded, to the indices `places` of `pool [pool, H, W, C]`.
+    """Write `state [C, cells]`, rounded to bits, to the indices `places [B]` of `pool [pool, H, W, C]`.
 
-    The `resets` samples with the largest losses (the first ones among equals) are replaced by the initial states in
+    Instead of the `resets` samples with the largest losses (the first among equals), it writes their initial states in
     `fresh`. If NONFINITE is set, nothing is written.
     """
     if control[c.NONFINITE]:
