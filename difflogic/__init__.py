@@ -99,7 +99,7 @@ if not TYPE_CHECKING:  # for type checkers, any name, even a misspelt one, would
 
 
 def _page(circuit: object) -> str | None:
-    """Return the HTML page of a circuit for a notebook, or None; the export module is imported on first use."""
+    """Return the HTML page that a notebook displays for a circuit, or None; imports the export module lazily."""
     html: str | None = importlib.import_module("difflogic.circuits.export.formats").page(circuit)
     return html
 

@@ -1,15 +1,15 @@
 """Exception classes of difflogic, with the causes of each error.
 
     DifflogicError                  exit code 1
-    +-- UsageError                  exit code 2: the request is wrong
+    +-- UsageError                  exit code 2: the request is not valid
     |   +-- NotFoundError           a run, checkpoint, sweep or store does not exist
     |   +-- ConfigError             a configuration field, preset or TOML file is invalid
     |   +-- CircuitError            a circuit is invalid, such as wires of a wrong shape or range
     |   +-- DataError               grids, samples, targets or a file with such data are unusable
-    |   +-- DeviceMismatchError     operands are on two devices
+    |   +-- DeviceMismatchError     operands are on different devices
     |   +-- ShapeError              operands of tensors have incompatible shapes
     +-- DeviceError                 a device cannot carry out the request
-    |   +-- NoAdapterError          there is no adapter, or no adapter of this name
+    |   +-- NoAdapterError          no GPU adapter exists or matches the selector
     |   +-- LimitError              memory or another limit of the device is too low
     |   +-- KernelError             a WGSL file does not compile
     +-- ToolError                   another program is missing or fails
@@ -36,7 +36,7 @@ class DifflogicError(Exception):
 
 
 class UsageError(DifflogicError):
-    """The request is wrong and must be changed before it can be carried out."""
+    """The request is not valid and must be changed."""
 
     exit_code = 2
 
@@ -58,7 +58,7 @@ class DataError(UsageError):
 
 
 class DeviceMismatchError(UsageError):
-    """The operands of an operation are on two different devices."""
+    """The operands of an operation are on different devices."""
 
 
 class ShapeError(UsageError):
@@ -70,7 +70,7 @@ class DeviceError(DifflogicError):
 
 
 class NoAdapterError(DeviceError):
-    """There is no GPU adapter, or no adapter that matches the name or index."""
+    """No GPU adapter exists, or none matches the name or index."""
 
 
 class LimitError(DeviceError):
@@ -90,7 +90,7 @@ class MissingPackagesError(DifflogicError):
 
     @classmethod
     def of(cls, subject: str, extra: str, missing: str | None) -> MissingPackagesError:
-        """Return the error for `subject` (such as an option), which needs the module `missing` of the extra `extra`."""
+        """Return the error for `subject`, such as an option, which requires the module `missing` of an extra."""
         return cls(
             f'{subject} needs {missing}, which comes with the extra `{extra}`: install it by pip install ".[{extra}]" '
             "in a folder with the sources of difflogic."
@@ -130,5 +130,5 @@ class StoreError(DifflogicError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its class name, since driver messages may be pages long."""
+    """Return the first line of an error's message (a driver's may be pages long), or its class name if it is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -42,7 +42,7 @@ def circuit_function(
 
     Returns:
         The function. `logits` is float32 `[P, 16]`, `x` is `[*grid, C]`, and `y` is `[*grid, outputs]`, or `[T, *grid,
-        C]` if `every_state`. It raises DataError for other shapes, UsageError for forward and second derivatives.
+        C]` if `every_state`. It raises DataError for other shapes, and UsageError for forward and second derivatives.
 
     Raises:
         DataError: The circuit does not support `grid` or `steps`.

@@ -118,7 +118,7 @@ def _pull_back(ctx: Any, d_y: torch.Tensor) -> tuple[torch.Tensor | None, torch.
 
 
 def _dtype(x: torch.Tensor) -> torch.dtype:
-    """Return the dtype of outputs: that of `x`, or float32 for an integer dtype, which would truncate soft values."""
+    """Return the outputs' dtype: that of `x`, or float32 for integers, which would truncate soft values."""
     return x.dtype if x.is_floating_point() else torch.float32
 
 

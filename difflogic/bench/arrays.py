@@ -1,4 +1,4 @@
-"""Benchmarks of array operations and training steps of networks on each device, and in PyTorch if it is installed.
+"""Benchmarks of array operations and networks' training steps on each device, and in PyTorch if it is installed.
 
 Each case is verified before it is timed: arrays against NumPy in float64, logic gate networks against the reference.
 """
@@ -38,7 +38,7 @@ OPERATIONS: dict[What, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sum": lambda a, b: a.sum(),
 }
-"""Array operations by name, for tensors of any library."""
+"""Mapping from names of array operations to functions that apply them to tensors of any library."""
 TOLERANCE = 1e-4
 """Tolerance of results relative to the largest entry, sufficient for float32 sums of thousands of terms."""
 VERIFIED_ROWS = 16
@@ -47,14 +47,14 @@ BATCH = 256
 BITS, CLASSES = 784, 10
 """Number of inputs and number of classes of a logic gate network: 28x28 pixels and ten digits."""
 Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
-"""Functions that run one repetition, wait for it to finish, and convert its result to NumPy."""
+"""Functions that run one repetition, wait until it is done, and convert its result to NumPy."""
 SOFTWARE_FLOP = 2e10
-"""Maximum number of operations of a case on a software GPU, which takes many seconds for more."""
+"""Maximum number of floating-point operations of a case on a software GPU, which takes many seconds for more."""
 
 
 @dataclass(frozen=True)
 class ArrayCase:
-    """Benchmark case: an operation on arrays of one size, or training of a network of one width."""
+    """Benchmark case: an array operation of one size, or a training step of a network of one width."""
 
     what: What
     size: int
@@ -65,7 +65,7 @@ class ArrayCase:
 
     @property
     def asked(self) -> bool:
-        """True if the case runs only if selected by name or group: all cases except logic gate networks."""
+        """True if the case runs only if selected by name or group, as all cases except logic gate networks do."""
         return self.group == "arrays"
 
     @property
@@ -78,7 +78,7 @@ class ArrayCase:
 
     @property
     def turn_group(self) -> str:
-        """Name of the group of cases that are timed in turn: all sizes of one operation."""
+        """Name of the group of cases that are timed in turn, which are all sizes of one operation."""
         return f"{self.group}/{self.what}"
 
     @property
@@ -106,7 +106,7 @@ class ArrayCase:
         return [BITS, *[self.size] * self.layers] if self.what == "logic" else [4, self.size, self.size, 1]
 
     def operands(self) -> tuple[Floats, Floats]:
-        """Return two operands (for a network, inputs and targets), sampled with a fixed seed."""
+        """Return two operands (for a network, its inputs and targets), sampled with a fixed seed."""
         rng = np.random.default_rng(0)
         if self.what == "network":
             return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
@@ -129,7 +129,7 @@ CASES = (
 
 @dataclass(kw_only=True)
 class ArrayContender(Timed):
-    """Case of arrays or networks on a device, with verified results."""
+    """Case of arrays or networks opened on a device, with verified results."""
 
     case: ArrayCase
     step: Callable[[], Any]
@@ -144,7 +144,7 @@ class ArrayContender(Timed):
         self.step = lambda: None
 
     def figures(self, bench: Bench) -> dict[str, Any]:
-        """Return the rates, such as operations per second, that follow from the median time of a repetition."""
+        """Return the row's rates, such as operations per second, computed from the median time of a repetition."""
         seconds = statistics.median(self.seconds)
         figures = {
             "variant": {},
@@ -159,10 +159,10 @@ class ArrayContender(Timed):
 
 
 def open_array_contender(case: ArrayCase, bench: Bench) -> ArrayContender:
-    """Prepare a case on a device and verify its result. Raises WrongResultError, or LimitError if it is too large."""
+    """Open a case on a device and verify its result. Raises WrongResultError, or LimitError if it is too large."""
     info = bench.engine.info
     if info.engine == "gpu" and info.software and case.flop > SOFTWARE_FLOP:
-        raise LimitError(f"{case.flop / 1e9:.0f} GFLOP take a software adapter too long: measured on hardware alone")
+        raise LimitError(f"{case.flop / 1e9:.0f} GFLOP take too long on a software adapter: use a hardware GPU")
     values = case.operands()
     if isinstance(bench.engine, OtherEngine):
         step, wait, read = _in_torch(case, bench.name.partition(":")[2], *values)
@@ -208,7 +208,7 @@ def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32)
 
 
 def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
-    """Return the correct result: the first rows of an array, or the first loss of a network."""
+    """Return the correct result for operands a and b: the first rows of an array, or the first loss of a network."""
     if case.what == "logic":
         reference = Device("reference")
         return _learner(case, reference)(Tensor(a, reference), Tensor(b, reference)).numpy()

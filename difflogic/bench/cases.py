@@ -1,4 +1,4 @@
-"""Definition and selection of the benchmark cases."""
+"""Define and select the benchmark cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ UNITS: dict[Kind, str] = {
     "judged": "train step and hard evaluation",
     "hard": "hard evaluation",
 }
-"""Description of one repetition by kind of case."""
+"""Mapping from kinds of cases to descriptions of one repetition."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Benchmark case: a configuration, and the part of its training that is timed (`kind`)."""
+    """Benchmark case: a configuration, and the part of its training that is timed, `kind`."""
 
     name: str
     """Name of the form `GROUP/CASE`."""
@@ -40,7 +40,7 @@ class Case:
     gpu_only: bool = False
     """True if the case runs only on GPUs."""
     once: bool = False
-    """True if the case runs only if selected, and on a software GPU, where it takes minutes, only one step is timed."""
+    """True if the case runs only if selected, with a single timed step on a software GPU, where it takes minutes."""
     asked: bool = False
     """True if the case runs only if selected by name, group or `*`, since it takes minutes on a software GPU."""
 
@@ -50,7 +50,7 @@ class Case:
 
     @property
     def turn_group(self) -> str:
-        """Name of the group of cases timed alternately: one scaling curve, or all train steps outside any curve."""
+        """Name of the group of cases timed in turn: those of a scaling curve, or all train steps outside any curve."""
         # The points of a curve are compared with each other, so they must be measured under equal conditions.
         if self.group in SCALING:
             return self.group
@@ -73,10 +73,10 @@ class Case:
 
 
 EXPERIMENTS = ("game-of-life", "checkerboard-async", "lizard", "colored-g")
-"""Names of presets, besides the checkerboards, that have a case for their train step."""
+"""Names of presets other than the checkerboards that have a case for their train step."""
 
 SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
-"""Mapping from groups that are curves to the varied quantity; each point is four times the work of the previous."""
+"""Mapping from groups that are curves to the varied quantity; each point has four times the work of the previous."""
 
 
 def all_cases() -> tuple[Case | ArrayCase, ...]:
@@ -126,7 +126,7 @@ def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]
     cases = all_cases()
     for pattern in patterns:
         if not any(_fits(case, pattern) for case in cases):
-            raise UsageError(f"No case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
+            raise UsageError(f"Unknown case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
     if patterns:
         return tuple(case for case in cases if any(_fits(case, pattern) for pattern in patterns))
     # With --quick, only the quick cases are selected, otherwise all cases that do not take minutes on a software GPU.

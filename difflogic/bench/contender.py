@@ -1,4 +1,4 @@
-"""Preparation and verification of a case on an engine before it is timed.
+"""Open a case on an engine and verify its results before it is timed.
 
 An engine is timed only if its results are correct: the first losses and, if evaluations are timed, the first of them.
 """
@@ -26,7 +26,7 @@ from difflogic.reference.model import ReferenceModel
 LONG = 1.0
 """Duration of a repetition in seconds from which a train step is profiled once instead of three times."""
 AUTHORS_FIRST_LOSS = {("checkerboard", 23): 231.266}
-"""First soft loss of the authors' code, by (name of an unchanged preset, seed)."""
+"""Mapping from (preset, seed) to the first soft loss of the authors' code for this unchanged preset."""
 AUTHORS_TOLERANCE = 2e-5
 """Relative tolerance when a first loss is compared with that of the authors' code."""
 FIRST_LOSS_TOLERANCE = 1e-4
@@ -35,12 +35,12 @@ by some units in the last place, states pass through hundreds of gates, and larg
 LATER_LOSS_TOLERANCE = 1e-3
 """Relative tolerance of later losses, which is higher since AdamW amplifies errors of small gradients."""
 LARGE = 4 << 20
-"""Maximum number of values per CA step for which the reference trains; for more, it only computes the first loss."""
+"""Maximum number of values per CA step with which the reference trains; with more, it only computes the first loss."""
 
 
 @dataclass(kw_only=True)
 class Contender(Timed):
-    """Case of a circuit on an engine: the opened model, whose results are verified."""
+    """Case of a circuit on an engine: an opened model with verified results."""
 
     case: Case
     model: Model
@@ -59,7 +59,7 @@ class Contender(Timed):
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
-        """Profile a train step, then the model must be closed; None for the reference or separately trained models."""
+        """Return a train step's profile (then the model must be closed); None for the reference or separate models."""
         # A GPU trains all models by one plan if they fit into its memory. Other engines train models separately.
         is_one_piece = hasattr(self.model, "plan") or (self.case.models == 1 and self.model.info.engine == "cpu")
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
@@ -84,7 +84,7 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) 
     if case.kind in ("hard", "judged"):
         got, right = model.evaluate()[0], ReferenceModel(job, state).evaluate()[0]
         if (got.hard_loss, got.wrong_probes) != (right.hard_loss, right.wrong_probes):
-            raise WrongResultError(f"the first hard loss is {got.hard_loss}, expected {right.hard_loss}")
+            raise WrongResultError(f"expected a first hard loss of {right.hard_loss}, got {got.hard_loss}")
     begin = time.perf_counter()
     model.train(1)
     losses = [metrics.soft_loss for metrics in model.fetch_metrics()[0]]
@@ -108,7 +108,7 @@ def _train(model: Model, count: int) -> None:
 
 
 def _train_logged(model: Model, count: int) -> None:
-    """Train like a run that logs every epoch: fetch the metrics after each call, which lasts about 0.1 s."""
+    """Train `count` epochs like a run that logs every epoch: fetch metrics after each call, which lasts about 0.1 s."""
     while count > 0:
         together = min(count, model.epochs_per_call())
         model.train(together)
@@ -158,14 +158,14 @@ def _first_losses(config: Config) -> tuple[float, ...]:
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:
-    """Compute the first loss from a rollout by `engine`, for huge grids, for which the reference would need 13 GB."""
+    """Return the first loss from a rollout by `engine`, for huge grids, for which the reference would need 13 GB."""
     subject, task = Subject.of(job, state), job.config.task
     last = engine.rollout(subject.circuit, subject.x, task.steps, masks=subject.masks)[-1]
     return float(np.sum((last - subject.y)[..., : task.loss_channels] ** 2, dtype=np.float64))
 
 
 def complaint(case: Case, losses: list[float], expected: list[float]) -> str | None:
-    """Describe the first wrong loss in `losses`, an engine's first losses, or return None if they are correct."""
+    """Return a text on the first wrong loss in `losses`, an engine's first losses, or None if all are correct."""
     authors = AUTHORS_FIRST_LOSS.get((case.config.name, case.config.seed)) if case.name.startswith("train/") else None
     wanted = [expected[0] if authors is None else authors, *expected[1:]]
     for epoch, (loss, right) in enumerate(zip(losses, wanted, strict=True), start=1):

@@ -1,4 +1,4 @@
-"""Engines to benchmark, with the best rates of their devices."""
+"""Engines to benchmark, with the measured rates of their devices."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ class OtherEngine:
 
 @dataclass(frozen=True)
 class Bench:
-    """Engine to benchmark, with the rates of its device."""
+    """Engine to benchmark, with the measured rates of its device."""
 
     name: str
     engine: Engine | OtherEngine
@@ -31,7 +31,7 @@ class Bench:
     """True if the GPU supports timestamps for timing kernels; None without a GPU."""
     open_s: float = 0.0
     median_copy_bytes_per_s: float | None = None
-    """Median of the measured copy rates, of which `copy_bytes_per_s` is the best; None if not measured."""
+    """Median of the measured copy rates, the best of which is `copy_bytes_per_s`; None if not measured."""
 
     @property
     def is_card(self) -> bool:
@@ -40,7 +40,7 @@ class Bench:
         return is_ours or self.name == "torch:cuda"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary for the results file."""
+        """Return the engine's description as a dictionary for the results file."""
         return {
             **asdict(self.engine.info),
             "copy_gb_per_s": self.copy_bytes_per_s / 1e9,
@@ -53,7 +53,7 @@ class Bench:
 
 
 def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
-    """Open the selected engines (raises errors of `open_engine`), or without `selectors` all that are available."""
+    """Open the selected engines or, if `selectors` is empty, all available ones. Raises what `open_engine` raises."""
     if require_hardware and not any(name.startswith("gpu") for name in selectors):
         selectors = ("gpu", *selectors)
     if selectors:

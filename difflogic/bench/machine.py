@@ -1,4 +1,4 @@
-"""Describe the machine of a measurement and measure the speed of its memory."""
+"""Describe the machine of a measurement, and measure the speed of its memory."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ COPIED_BYTES = 64 << 20
 
 
 def stamp() -> dict[str, Any]:
-    """Return the date, commit, machine and software versions for a results file."""
+    """Return the date, commit, machine and software versions as a dictionary for a results file."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": (git_commit() or "unknown")[:12],

@@ -1,6 +1,6 @@
-"""Measure in a child process how much more memory a case needs than an idle interpreter.
+"""Measure in a child process the memory that a case needs in addition to that of an idle interpreter.
 
-The child process, `python -m difflogic.bench.memory CASE ENGINE`, prints its peak memory in bytes.
+The child process `python -m difflogic.bench.memory CASE ENGINE` prints its peak memory in bytes.
 """
 
 import re
@@ -55,7 +55,7 @@ def _work(name: str, engine: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Open, train and evaluate the case and engine in `arguments`, if any, then print this process's peak memory."""
+    """Open, train and evaluate the case on the engine in `arguments`, if any, then print this process's peak memory."""
     if arguments:
         _work(*arguments)
     sys.stdout.write(f"{own_peak_bytes()}\n")

@@ -1,4 +1,4 @@
-"""Predict the GPU memory that a training needs under each memory strategy, before anything is allocated."""
+"""Predict the GPU memory that training needs under each memory strategy, before any memory is allocated."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from difflogic.model.circuit import Circuit
 
 
 def memory_plans(adapter: str | None, config: Config, population: int, max_memory: int | None) -> list[dict[str, Any]]:
-    """Return a row per strategy with the bytes of each buffer of the largest group; `chosen` marks the selected one.
+    """Return a row per strategy with the bytes of each buffer of the largest group; `chosen` marks the selected row.
 
     Strategy `kept` stores all gate values in the forward pass. Strategy `recomputed` stores only the states, or every
     2nd, 3rd, ... state, and recomputes the steps. Raises LimitError if memory is insufficient for every strategy.
@@ -31,7 +31,7 @@ def memory_plans(adapter: str | None, config: Config, population: int, max_memor
 
 
 def sizes(config: Config) -> Job:
-    """Return a job whose grids have the correct shapes but take no memory, for the prediction of sizes."""
+    """Return a job whose grids have the correct shapes but occupy no memory, for the prediction of sizes."""
     task = config.task
     # `broadcast_to` makes an array of any shape that stores only one number.
     sides = (task.height, task.width)

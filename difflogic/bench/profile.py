@@ -1,4 +1,4 @@
-"""Profile a train step by kernel, phase and work of the host."""
+"""Profile a train step by kernel, phase and part of the host's work."""
 
 import statistics
 import time
@@ -22,13 +22,13 @@ PHASES = {kernel: phase for phase, kernels in _KERNELS.items() for kernel in ker
 """Mapping from kernels to phases of a train step."""
 
 HOST, GAPS, TRANSFER = "host", "gaps", "transfer"
-"""Names of the phases outside kernels."""
+"""Names of the phases outside kernels: the host's work, gaps between dispatches, and transfers."""
 
 UNKNOWN = "unknown"
-"""Name of the phase for the remaining, unexplained time."""
+"""Name of the phase that contains the remaining, unexplained time."""
 
 ATTRIBUTED = 0.9
-"""Minimum explained share of the wall-clock time; below it, the report calls the profile incomplete."""
+"""Minimum share of the wall-clock time that parts must explain; below it, the report calls the profile incomplete."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Profile:
 
     engine: str
     how: str
-    """Description of the clock by which the parts were measured."""
+    """Description of the clock with which the parts were measured."""
     wall: float
     parts: tuple[ProfilePart, ...]
 
@@ -74,7 +74,7 @@ class Profile:
         return sum(part.seconds for part in self.parts if part.phase == HOST)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary for the results file, with times in milliseconds."""
+        """Return the profile as a dictionary for the results file, with times in milliseconds."""
         return {
             "engine": self.engine,
             "how": self.how,
@@ -89,7 +89,7 @@ class Profile:
 
 
 def profile(model: Model, rounds: int = 5) -> Profile:
-    """Return the median of `rounds` profiles of a trained model, which must then be closed, since metrics are lost."""
+    """Return the median of `rounds` profiles of a trained model, which must then be closed: its metrics are lost."""
     # A GPU is profiled by dispatches, the CPU engine by compiled phases. The reference engine is not profiled.
     how: Callable[[Any], Profile] = _profile_gpu if model.info.engine == "gpu" else _profile_cpu
     return _middle([how(model) for _ in range(rounds)])
@@ -139,9 +139,9 @@ def _profile_cpu(model: Any) -> Profile:
 
 
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
-    """Describe the largest part of a train step, as in `kernel (79% of the step), mainly gate_backward (61%)`.
+    """Return a text on a step's largest part, such as `kernel (79% of the step), mainly gate_backward (61%)`.
 
-    `dispatch_s` is the time of an empty dispatch that waits for the previous one, `transfer_s` the time of metrics.
+    `dispatch_s` is the time of an empty dispatch that waits for the previous one, `transfer_s` that of copying metrics.
     """
     # A gap of `dispatch_s` precedes each dispatch; the profile includes it in the time of the kernel.
     gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)

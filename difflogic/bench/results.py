@@ -1,4 +1,4 @@
-"""Results files of benchmarks in a versioned JSON format, and their comparison."""
+"""Results files of benchmarks in a versioned JSON format, and comparisons of these files."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Results:
 
     @property
     def skipped(self) -> list[dict[str, str]]:
-        """Entries for cases that were not measured, each with `case`, `engine`, `kind` (of reason) and `why`."""
+        """Entries for cases that were not measured, each with `case`, `engine`, the reason `why` and its `kind`."""
         skipped: list[dict[str, str]] = self.data["skipped"]
         return skipped
 
     @property
     def engines(self) -> dict[str, Line]:
-        """Descriptions of the engines by name, each with adapter, driver and rates."""
+        """Mapping from engine names to descriptions with adapter, driver and rates."""
         engines: dict[str, Line] = self.data["engines"]
         return engines
 
@@ -57,32 +57,32 @@ class Results:
         try:
             data = json.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
-            raise UsageError(f"{path} cannot be read as a results file of difflogic bench: {error}.") from error
+            raise UsageError(f"{path} is not a readable results file of `difflogic bench`: {error}.") from error
         if not isinstance(data, dict) or "format" not in data:
-            raise UsageError(f"{path} is not a results file of difflogic bench: it has no format.")
+            raise UsageError(f"{path} is not a results file of `difflogic bench`: it has no field `format`.")
         if data["format"] != FORMAT:
             raise UsageError(
-                f"{path} has format {data['format']}, but this version reads format {FORMAT}: measure it again."
+                f"{path} has format {data['format']}, but this version reads format {FORMAT}: measure again."
             )
         missing = {"machine", "engines", "cases", "skipped"} - set(data)
         if missing:
-            raise UsageError(f"{path} is not a complete results file: {', '.join(sorted(missing))} missing.")
+            raise UsageError(f"{path} is not a complete results file: it lacks {', '.join(sorted(missing))}.")
         if wrong := _damage(data):
-            raise UsageError(f"{path} is damaged: {wrong}. Measure it again.")
+            raise UsageError(f"{path} is damaged: {wrong}. Measure again.")
         return cls(data)
 
 
 TIMES = ("median_ms", "min_ms", "max_ms")
-"""Names of a row's fields that a comparison uses in addition to the work; their values are positive numbers."""
+"""Names of the fields of a row, positive numbers, that a comparison uses in addition to the work."""
 
 
 def _work(line: Line) -> str:
-    """Return the name of the field with the work of a case: `flop` for arrays, otherwise `gate_evaluations`."""
+    """Return the name of the field that contains a case's work: `flop` for arrays, otherwise `gate_evaluations`."""
     return "flop" if "flop" in line else "gate_evaluations"
 
 
 def _damage(data: dict[str, Any]) -> str | None:
-    """Describe the first error in the data of a results file; return None if a comparison can use the data."""
+    """Return a description of the first error in a results file's data, or None if a comparison can use the data."""
     engines, cases = data["engines"], data["cases"]
     if not (isinstance(data["machine"], dict) and isinstance(engines, dict) and isinstance(cases, list)):
         return "the machine, the engines or the cases are none"
@@ -118,7 +118,7 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """Speedup: old median time divided by new median time."""
+        """Speedup, the old median time divided by the new median time."""
         return self.old_ms / self.new_ms
 
 

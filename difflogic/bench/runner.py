@@ -28,18 +28,18 @@ AnyContender = Contender | ArrayContender
 
 @dataclass(frozen=True)
 class Effort:
-    """Number of rounds and time limits of a measurement."""
+    """Number of rounds, time limits and extent of a measurement."""
 
     rounds: int = 7
     round_seconds: float = 0.5
     case_seconds: float = 15.0
     """Target time in seconds for all rounds of a contender; a slow one reduces its group's rounds, to at least 3."""
     memory: bool = True
-    """True to also measure the peak memory of train steps, in separate processes."""
+    """True to measure the peak memory of train steps, too, in separate processes."""
 
 
 STOPPED = "stopped"
-"""Kind of reason for cases that were not measured because the run was interrupted."""
+"""Value of `kind` for cases that were not measured because the run was interrupted."""
 QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
 
 
@@ -160,7 +160,7 @@ def _open(case: Case | ArrayCase, bench: Bench, skipped: list[dict[str, str]]) -
 
 
 def _line(each: AnyContender, bench: Bench, is_cut: bool = False) -> Line:
-    """Return the row of a contender for the results; if `is_cut` (after an interrupted run), without a profile."""
+    """Return the results row of a contender; without a profile if `is_cut`, that is, the run was interrupted."""
     ms = [1e3 * seconds for seconds in each.seconds]
     line: Line = {
         "case": each.case.name,
@@ -195,7 +195,7 @@ def _figures(each: Contender, bench: Bench, is_cut: bool) -> Line:
 
 
 def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
-    """Return the rates that follow from `seconds` per train step and its work, and the GPU memory."""
+    """Return the rates computed from `seconds` per train step and its work, and the GPU memory."""
     case, variant = each.case, each.model.info.variant
     keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
     traffic = case.models * case.work.traffic(keeps_nodes) / seconds
@@ -209,7 +209,7 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
 
 
 def _transfers(each: Contender) -> Line:
-    """Return the number of bytes transferred between host and device per repetition, in each direction."""
+    """Return the numbers of bytes transferred between host and device per repetition, in each direction."""
     device = getattr(each.model, "device", None)
     if device is None:
         return {"uploaded_bytes": 0, "downloaded_bytes": 0}

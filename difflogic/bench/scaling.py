@@ -1,4 +1,4 @@
-"""Growth of times with the size of cases, as numbers and as sentences."""
+"""Describe the growth of times with the size of cases, in numbers and in sentences."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from difflogic.bench.results import Line, Results
 
 @dataclass(frozen=True)
 class Curve:
-    """Times of an engine for growing sizes along one axis; each point is four times the work of the previous."""
+    """Times of an engine for growing sizes along one axis; each point has four times the work of the previous."""
 
     axis: str
     engine: str
@@ -34,7 +34,7 @@ def conclusions(results: Results) -> Iterator[str]:
 
 
 def ratio(new: Line, old: Line) -> float:
-    """Return the median over all rounds of the ratio of new to old time in the same round."""
+    """Return the median over all rounds of the ratio of new to old time within a round."""
     after: list[float] = new["rounds_ms"]
     before: list[float] = old["rounds_ms"]
     # A slow machine in one round slows both cases. In an interrupted run, some cases lack the last round.

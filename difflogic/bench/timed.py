@@ -1,4 +1,4 @@
-"""Base class for contenders: timing of repetitions in rounds."""
+"""Base class for contenders, which times repetitions in rounds."""
 
 import time
 from abc import ABC, abstractmethod
@@ -8,12 +8,12 @@ from difflogic.errors import DifflogicError
 
 
 class WrongResultError(DifflogicError):
-    """Error for an engine with wrong results, which is therefore not timed."""
+    """The results of an engine are wrong, so that it is not timed."""
 
 
 @dataclass(kw_only=True)
 class Timed(ABC):
-    """Base class of contenders: a case on an engine, with its measured times."""
+    """Base class of contenders; a contender is a case on an engine, with its measured times."""
 
     name: str
     """Selector of the engine, such as `cpu` or `torch:cuda`."""

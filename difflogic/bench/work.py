@@ -1,4 +1,4 @@
-"""Count the work of a case by rules that depend only on the circuit and the grid, not on the engine.
+"""Count the work of a case by rules that depend only on circuit and grid, not on the engine.
 
 A *gate evaluation* computes one gate for one cell in one CA step. Perception gates count once per channel. For a train
 step, only gate evaluations of the forward pass count, although the backward pass costs more.
@@ -30,7 +30,7 @@ FLOAT = 4
 
 @dataclass(frozen=True)
 class Work:
-    """Number of operations and number of values of one model, from which its work is computed."""
+    """Numbers of operations and values of one model, from which its work is computed."""
 
     soft_evaluations: int
     """Number of gate evaluations in the forward pass of one train step."""

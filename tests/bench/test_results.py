@@ -29,12 +29,12 @@ def test_saved_and_loaded(results: Results, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (None, "cannot be read as a results file of difflogic bench: [Errno 2] No such file"),
-        ("nonsense", "cannot be read as a results file of difflogic bench: Expecting value"),
-        ("[" * 100_000, "cannot be read as a results file of difflogic bench: "),
-        ("[1]", "is not a results file of difflogic bench: it has no format."),
-        ('{"format": 99}', "has format 99, but this version reads format 2: measure it again."),
-        ('{"format": 2, "cases": []}', "is not a complete results file: engines, machine, skipped missing."),
+        (None, "is not a readable results file of `difflogic bench`: [Errno 2] No such file"),
+        ("nonsense", "is not a readable results file of `difflogic bench`: Expecting value"),
+        ("[" * 100_000, "is not a readable results file of `difflogic bench`: "),
+        ("[1]", "is not a results file of `difflogic bench`: it has no field `format`."),
+        ('{"format": 99}', "has format 99, but this version reads format 2: measure again."),
+        ('{"format": 2, "cases": []}', "is not a complete results file: it lacks engines, machine, skipped."),
     ],
 )
 def test_what_is_no_results_file(text: str | None, sentence: str, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_damaged_file(
     file.write_text(changed(results, *path, to=value).to_json())
     with pytest.raises(UsageError) as caught:
         Results.load(file)
-    assert str(caught.value) == f"{file} is damaged: {sentence}. Measure it again."
+    assert str(caught.value) == f"{file} is damaged: {sentence}. Measure again."
 
 
 def test_ratios(results: Results) -> None:
