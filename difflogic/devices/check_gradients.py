@@ -1,7 +1,7 @@
 """Compare the gradients of all engines with each other and with finite differences.
 
 Errors are relative to a layer's largest gradient in the float64 reference, because most gradients are near 0 and
-consist of rounding errors. In a trained circuit, this may be true of all gradients of a layer. For such layers the
+are mostly rounding errors. In a trained circuit, this may be true of all gradients of a layer. For such layers the
 tolerance is a multiple of the error of the float32 reference.
 """
 
@@ -39,23 +39,23 @@ TOLERANCE = 1e-4
 CLEAR = TOLERANCE / 4
 """Maximum relative error of the float32 reference in layers whose tolerance is TOLERANCE."""
 FLOAT32_SPREAD = 16
-"""Maximum error in all other layers, as a multiple of the float32 reference's error.
+"""Maximum error in all other layers, as a multiple of the error of the float32 reference.
 
 Rounding depends on the order of summation: errors up to 7 times as large were measured. A layer's float32 error can be
 small by chance, so the median over all layers replaces smaller errors."""
 STEP = 1e-5
-"""Half width h of central differences, which balances the truncation error h^2 and the rounding error 1e-16 / h."""
+"""Half width h of central differences, a balance between the truncation error h^2 and the rounding error 1e-16 / h."""
 ROUNDING = 64 * 2.0**-53
 """Assumed relative rounding error of a float64 loss, which sums hundreds of terms computed by hundreds of layers."""
 WORTH_A_DIFFERENCE = 0.01
-"""Minimum size of a sampled gradient relative to its layer's largest; rounding dominates in smaller gradients."""
+"""Minimum size of a sampled gradient relative to its layer's largest; rounding errors dominate in smaller ones."""
 
 Array = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Circuit whose gradients are compared, and the batch of its next training epoch."""
+    """Circuit whose gradients are compared, with the batch of its next training epoch."""
 
     config: Config
     circuit: Circuit
@@ -70,7 +70,7 @@ class Subject:
 
     @classmethod
     def of(cls, job: Job, state: TrainState) -> Subject:
-        """Return the subject for a training state; sample initial states, fire masks and damage as training does."""
+        """Return the subject for a training state; initial states, fire masks and damage are sampled as in training."""
         task, train = job.config.task, job.config.train
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
@@ -123,7 +123,7 @@ class Subject:
 
 
 def _check_memory(job: Job) -> None:
-    """Raise LimitError if the float64 values of all gates in all steps exceed this machine's memory."""
+    """Raise LimitError if the float64 values of all gates in all steps of a batch exceed this machine's memory."""
     task, memory = job.config.task, physical_memory()
     # Check before NumPy allocates: Linux grants any amount of memory, and kills the process when it is used.
     size = task.steps * flat_layout(job.circuit).nodes * task.height * task.width * np.dtype(np.float64).itemsize
@@ -131,7 +131,7 @@ def _check_memory(job: Job) -> None:
     if memory is not None and size * batch > memory:
         raise LimitError(
             f"The reference's gradients of a batch of {batch} need {size * batch / 1e9:.1f} GB, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: a batch of at most {memory // size} fits."
+            f"{memory / 1e9:.1f} GB of memory: use a batch of at most {memory // size}."
         )
 
 
@@ -141,7 +141,7 @@ GradientSource = Callable[[Subject], ArraysByNetwork]
 
 @dataclass(frozen=True)
 class Pair:
-    """Comparison of the gradients of two sources, in the layer with the largest error relative to its tolerance."""
+    """Comparison of two sources' gradients in the layer with the largest error relative to its tolerance."""
 
     one: str
     other: str
@@ -167,10 +167,10 @@ class Differences:
 
 
 def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: int, seed: int = 0) -> list[Pair]:
-    """Compare the sources, the float32 and the float64 reference with each other and with finite differences.
+    """Compare the sources and the float32 and float64 reference with each other and with finite differences.
 
-    Finite differences are computed for `samples` logits, sampled with `seed` and spread evenly over the layers. Raises
-    what the sources raise.
+    Finite differences are computed for `samples` logits, sampled with `seed` and spread evenly over the layers.
+    Exceptions of the sources are passed on.
     """
     exact = _gradients(ReferenceEngine(np.float64))
     answers = {
@@ -224,7 +224,7 @@ class _Tolerances:
         }
 
     def pair(self, one: str, other: str, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Pair:
-        """Compare the gradients of two sources; return the result of the layer with the largest error per tolerance."""
+        """Compare two sources' gradients; return the result of the layer with the largest error per tolerance."""
         pairs = []
         for name, largest in self._largest.items():
             error = _worst(ours[name].astype(np.float64) - theirs[name]) / largest
@@ -232,7 +232,7 @@ class _Tolerances:
         return max(pairs, key=lambda pair: pair.error / pair.allowed)
 
     def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
-        """Compare a source's gradients with finite differences, whose rounding error is added to the tolerance."""
+        """Compare a source's gradients with finite differences; tolerances include the differences' rounding error."""
         owners = np.concatenate([np.full(layer.size, index) for index, layer in enumerate(answer.values())])
         flat, names = np.concatenate([layer.ravel() for layer in answer.values()]), list(answer)
         rounding, pairs = ROUNDING * abs(differences.loss) / STEP, []
@@ -265,7 +265,7 @@ AUTODIFF = ("jax", "torch")
 
 @dataclass
 class GradientSources:
-    """Available gradient sources, descriptions of their devices, and reasons for skipping other sources, by name."""
+    """Mappings from names to available gradient sources, to their devices' descriptions, and to reasons to skip."""
 
     found: dict[str, GradientSource] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
@@ -273,7 +273,7 @@ class GradientSources:
 
 
 def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
-    """Return the gradient sources named in `selectors`, or all available sources if it is empty.
+    """Return the gradient sources named in `selectors`, or all available sources if `selectors` is empty.
 
     Raises UsageError for an unknown name, and DeviceError or MissingPackagesError for a named source that cannot run.
     """
@@ -292,7 +292,7 @@ def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
 
 
 def _open(selector: str, subject: Subject) -> tuple[GradientSource, str]:
-    """Return a gradient source and a description of its device."""
+    """Return the gradient source that `selector` names, and a description of its device."""
     if selector in AUTODIFF:
         return _autodiff(selector, subject), f"{selector} {version(selector)}, by automatic differentiation"
     engine = place(selector).engine
@@ -302,7 +302,7 @@ def _open(selector: str, subject: Subject) -> tuple[GradientSource, str]:
 def _autodiff(name: str, subject: Subject) -> GradientSource:
     if subject.damage is not None or subject.config.task.loss_steps or subject.circuit.candidates > 1:
         raise UsageError(
-            f"The model in {name} supports neither damage, a loss before the last step nor candidates: use cpu or gpu."
+            f"The model in {name} does not support damage, losses before the last step or candidates: use cpu or gpu."
         )
     gradients: Callable[..., tuple[float, ArraysByNetwork]]
     try:

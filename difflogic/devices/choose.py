@@ -1,4 +1,4 @@
-"""Choose the engine of a new run (`--engine auto`) by measuring it, by earlier measurements, or by --placement.
+"""Choose the engine of a new run (`--engine auto`) by a benchmark, by earlier measurements, or by --placement.
 
 `placement.json` in the user's cache stores earlier results: per machine, GPU and shape of a run, the engine that a run
 or `difflogic bench` measured to be faster; per machine and shape, the engine that was used last.
@@ -21,7 +21,7 @@ from difflogic.system.processor import processor_name
 from difflogic.version import __version__
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 8.0
-"""Approximate seconds for opening the CPU engine, with and without compiled code in Numba's cache."""
+"""Approximate seconds for opening the CPU engine with and without compiled code in Numba's cache."""
 PLACES = JsonCache("placement")
 
 
@@ -43,7 +43,7 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
     """
     if placing == "cpu":
         if require_hardware:
-            raise UsageError("--placement cpu means the CPU engine, but --require-hardware was given too: drop one.")
+            raise UsageError("--placement cpu cannot be combined with --require-hardware: omit one of the two.")
         return Placement(devices.open_engine("cpu"), "--placement cpu was given")
     if placing == "sticky" and (again := _where_it_was(config, population, require_hardware)) is not None:
         return again
@@ -60,13 +60,13 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
 
 
 def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: Decision) -> None:
-    """Store the engine in `decision` for later runs of this shape, if both the GPU and the CPU engine were timed."""
+    """Store the engine in `decision` for later runs of this shape if both the GPU and the CPU engine were timed."""
     if decision.compared:
         keep_faster(gpu, config, population, decision.engine, decision.reason)
 
 
 def keep_faster(gpu: EngineInfo, config: Config, population: int, faster: EngineInfo, why: str) -> None:
-    """Store the faster engine, and the reason `why`, for later runs of this shape with the same GPU."""
+    """Store the faster engine and the reason `why` for later runs of this shape with the same GPU."""
     PLACES.write(_measured_key(gpu, config, population), {"selector": _selector(faster), "why": why})
 
 
@@ -79,7 +79,7 @@ def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
 
 
 def _selector(engine: EngineInfo) -> str:
-    """Return the selector that opens the engine again, with a GPU's name, since its index may change."""
+    """Return the selector that opens the engine again: for a GPU with its name, since its index may change."""
     return f"gpu:{engine.adapter}" if engine.engine == "gpu" else engine.engine
 
 
@@ -91,14 +91,14 @@ def _where_it_was(config: Config, population: int, require_hardware: bool) -> Pl
         again = devices.place(selector, require_hardware, trusted=True)
     except DeviceError:  # the device is missing, or fails its self-test now
         return None
-    return replace(again, reason="the last run of this shape was on it")
+    return replace(again, reason="the last run of this shape used it")
 
 
 def _remembered(gpu: Placement, config: Config, population: int) -> Placement | None:
     selector, why = _read(_measured_key(gpu.engine.info, config, population)) or (None, "")
     if selector is None:
         return None
-    reason = f"found on an earlier run of this shape: {why}"
+    reason = f"measured in an earlier run of this shape: {why}"
     if selector.startswith("gpu"):
         return replace(gpu, reason=reason)
     try:
@@ -126,7 +126,7 @@ def _last_key(config: Config, population: int) -> str:
 
 
 def _shape(config: Config, population: int) -> tuple[object, ...]:
-    """Return the machine's processor and core count, and all settings that determine the work per epoch."""
+    """Return parts of a cache key: processor, number of cores, and all settings that determine the work per epoch."""
     train = config.train
     return (
         processor_name(),

@@ -9,7 +9,7 @@ from difflogic.errors import LimitError
 from difflogic.system.memory import physical_memory
 
 EVALUATIONS_PER_S = 10**9
-"""Assumed gate evaluations per second in training, the rate of about two cores; GPUs end earlier than predicted."""
+"""Assumed number of gate evaluations per second in training, the rate of about two cores; GPUs are faster."""
 THREADS = 16
 """Assumed number of CPU threads if the actual number is unknown."""
 
@@ -21,11 +21,11 @@ class Cost:
     evaluations: int
     """Number of gate evaluations in the forward passes of all epochs."""
     memory: int
-    """Number of bytes of arrays on the CPU, the engine that needs the most memory."""
+    """Number of bytes of all arrays on the CPU engine, which needs the most memory."""
 
     @property
     def seconds(self) -> int:
-        """Predicted seconds at the rate `EVALUATIONS_PER_S`, rounded up."""
+        """Predicted duration in seconds at the rate EVALUATIONS_PER_S, rounded up."""
         return -(-self.evaluations // EVALUATIONS_PER_S)
 
     def to_dict(self) -> dict[str, int]:
@@ -33,7 +33,7 @@ class Cost:
 
 
 def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
-    """Predict the cost of a job without allocating memory."""
+    """Return the predicted cost of a job without allocating memory."""
     model, task, train = config.model, config.task, config.train
     cells = task.height * task.width * train.batch
     # Each instance of a gate is evaluated once per cell and CA step; the rate includes the backward pass.
@@ -42,7 +42,7 @@ def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
 
 
 LONG_S, LONG_EPOCH_S = 12 * 3600, 60
-"""Minimum seconds of a training run, and of an epoch, for which `notice` returns a warning."""
+"""Minimum durations in seconds of a training run (LONG_S) and of an epoch for which `notice` returns a warning."""
 
 
 def notice(config: Config, population: int) -> str | None:
@@ -52,8 +52,8 @@ def notice(config: Config, population: int) -> str | None:
     if seconds < LONG_S and epoch < LONG_EPOCH_S:
         return None
     return (
-        f"This may take {duration(seconds)} on a processor like most, and {duration(epoch)} an epoch; Ctrl-C ends it "
-        "after the epoch under way, saved."
+        f"This may take {duration(seconds)} on a typical processor, {duration(epoch)} per epoch; Ctrl-C saves the run "
+        "after the current epoch and stops."
     )
 
 
@@ -65,11 +65,11 @@ def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str
     needed, memory = cells * (4 * FLOAT * model.channels + shown), physical_memory()
     if memory is not None and needed > memory:
         raise LimitError(
-            f"A grid of {cells} cells needs about {needed / 1e9:.1f} GB to be shown, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: show a smaller one, or fewer steps of it."
+            f"Displaying a grid of {cells} cells needs about {needed / 1e9:.1f} GB, but this machine has "
+            f"{memory / 1e9:.1f} GB of memory: use a smaller grid, or show fewer steps."
         )
     seconds = model.instances * cells * steps / EVALUATIONS_PER_S
-    return f"This may take {duration(seconds)}; Ctrl-C ends it." if seconds >= LONG_EPOCH_S else None
+    return f"This may take {duration(seconds)}; Ctrl-C stops it." if seconds >= LONG_EPOCH_S else None
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Devices on which tensors are stored and training runs; `--engine` selects a device on the command line."""
+"""Devices for tensors and training; on the command line, `--engine` selects a device."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Device:
 
     @property
     def kind(self) -> Kind:
-        """`hardware` or `software` for a GPU adapter, otherwise `processor`. Raises NoAdapterError if it is missing."""
+        """`hardware` or `software` for a GPU adapter, otherwise `processor`. Raises NoAdapterError if missing."""
         adapter = self.adapter
         if adapter is None:
             return "processor"
@@ -83,7 +83,7 @@ class Device:
         return True
 
     def open(self) -> Engine:
-        """Open the engine of this device. Raises DeviceError."""
+        """Open and return the engine of this device. Raises DeviceError if that fails."""
         return devices.open_engine(self.selector)
 
     def synchronize(self) -> None:
@@ -95,7 +95,7 @@ class Device:
             open_checked(str(adapter.index)).wait()
 
     def described(self) -> str:
-        """Return the selector, with the adapter's name if it exists, for messages, such as `gpu:0 (llvmpipe)`."""
+        """Return the selector and, if there is an adapter, its name for messages, such as `gpu:0 (llvmpipe)`."""
         adapter = None
         with suppress(NoAdapterError):
             adapter = self.adapter
@@ -103,13 +103,13 @@ class Device:
 
 
 def same_device(what: str, **operands: Device) -> Device:
-    """Return the common device of the operands of operation `what`. Raises DeviceMismatchError if devices differ."""
+    """Return the device of all operands of the operation `what`. Raises DeviceMismatchError if their devices differ."""
     (first, device), *others = operands.items()
     for other, elsewhere in others:
         if elsewhere != device:
             raise DeviceMismatchError(
-                f"{what} needs both on one device, but {first} is on {device.described()} and {other} on "
-                f"{elsewhere.described()}: move one, {other}.to({first}.device)."
+                f"{what} expects operands on the same device, but {first} is on {device.described()} and {other} on "
+                f"{elsewhere.described()}: move one, such as {other}.to({first}.device)."
             )
     return device
 

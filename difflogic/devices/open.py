@@ -1,4 +1,4 @@
-"""Open engines by selector. Only this module chooses between engines, and only it imports `gpu/` and `cpu/`."""
+"""Open engines by selector. Only this module chooses between engines and imports `gpu/` and `cpu/`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from difflogic.gpu.adapter import Adapter
 
 EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
-_NO_WGPU = "The GPU engine needs the package wgpu, which cannot be loaded: {}."
+_NO_WGPU = "The GPU engine requires the package wgpu, which could not be loaded: {}."
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Placement:
     max_memory: int | None = None
     """Maximum number of bytes of device memory for training; None for no limit."""
     candidate: Candidate | None = None
-    """Second engine to benchmark in the first epochs (`difflogic.devices.race`); None for no benchmark."""
+    """Second engine for a benchmark in the first epochs (`difflogic.devices.race`); None for no benchmark."""
 
 
 def parse(selector: str) -> tuple[str, str | None]:
-    """Return the engine's kind and the GPU adapter, or None, that a selector names. Raises UsageError if unknown."""
+    """Return the kind of engine and the GPU adapter (or None) that a selector names. Raises UsageError if unknown."""
     kind, colon, which = selector.partition(":")
     if kind == "gpu" and (which or not colon):
         return kind, which or None
@@ -65,7 +65,7 @@ def open_engine(selector: str | Named = "auto", require_hardware: bool = False) 
 
     Raises:
         UsageError: The selector is unknown.
-        NoAdapterError: There is no such adapter.
+        NoAdapterError: No adapter matches the selector.
         DeviceError: The adapter or the CPU engine cannot be used; the message gives the reason.
     """
     return place(selector if isinstance(selector, str) else selector.selector, require_hardware).engine
@@ -85,20 +85,20 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
     if kind == "gpu":
         return Placement(_open_gpu(which, require_hardware, trusted), f"{selector} was asked for")
     if require_hardware:
-        raise UsageError(f"The {selector} engine runs on the CPU: drop --require-hardware, or ask for gpu or auto.")
+        raise UsageError(f"The {selector} engine runs on the CPU: drop --require-hardware, or use gpu or auto.")
     return Placement(_WITHOUT_GPU[selector](), f"{selector} was asked for")
 
 
 def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_hardware: bool = False) -> Placement:
     """Open several devices that share a population, with the shares in `earlier` if it used the same devices.
 
-    Raises UsageError for an unknown or repeated device, and what `place` raises.
+    Raises UsageError for an unknown or repeated device; exceptions of `place` are passed on.
     """
     kinds = [parse(each) for each in selectors]  # refuse unknown selectors before any engine loads
     placed = [place(each, require_hardware, trusted=True).engine for each in selectors if len(set(kinds)) > 1]
     names = [engine.selector for engine in placed]
     if len(set(names)) < max(2, len(selectors)):
-        raise UsageError(f"A population is shared by two devices or more, each named once, got {', '.join(selectors)}.")
+        raise UsageError(f"Expected at least two different devices, got {', '.join(selectors)}.")
     known = None if earlier is None or list(earlier.variant) != names else list(earlier.variant.values())
     made = cast("Engine", shared.SharedEngine(placed, known))
     return Placement(made, f"the population is shared by {', '.join(names)}")
@@ -107,7 +107,7 @@ def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_h
 def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trusted: bool = False) -> Placement:
     """Open the engine `earlier` of a run that is resumed, or `auto` if it is None.
 
-    If the adapter is missing, another adapter is opened, which the trainer reports. Raises what `place` raises.
+    If the adapter is missing, another adapter is opened, which the trainer reports. Exceptions are those of `place`.
     """
     if earlier is None:
         return place("auto", require_hardware, trusted)
@@ -124,9 +124,9 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
 
 
 def place_hard(earlier: EngineInfo | None) -> Placement:
-    """Open an engine for hard rollouts: the hardware GPU `earlier` of a run if available, otherwise the CPU engine.
+    """Open an engine for hard rollouts: a run's hardware GPU `earlier` if available, otherwise the CPU engine.
 
-    If the CPU engine cannot be loaded, opens what `place_again` opens. If `earlier` is None, opens `auto`.
+    If the CPU engine cannot be loaded, acts like `place_again`. If `earlier` is None, opens `auto`.
     """
     if earlier is None:
         return place("auto", trusted=True)
@@ -156,12 +156,12 @@ def _auto(require_hardware: bool, trusted: bool) -> Placement:
         raise errors[0]
     why = f"auto found no usable hardware GPU: {errors[0]}"
     if isinstance(errors[0], NoAdapterError):
-        why = "auto found no hardware GPU that can be used (run difflogic doctor for details)"
+        why = "auto found no usable hardware GPU (run `difflogic doctor` for details)"
     try:
         # In order of speed: the CPU engine, a software adapter, the reference.
         return Placement(_open_cpu(), why)
     except DeviceError as error:
-        why = f"{why}, and no CPU engine: {error}"
+        why = f"{why}, and the CPU engine is not available: {error}"
     with suppress(DeviceError):
         return Placement(_open_gpu(None, False, trusted), why)
     return Placement(_open_reference(), why)
@@ -177,7 +177,7 @@ def _open_cpu() -> Engine:
     try:
         from difflogic.cpu.engine import CpuEngine
     except ImportError as error:
-        raise DeviceError(f"The CPU engine needs the package numba, which cannot be loaded: {error}.") from error
+        raise DeviceError(f"The CPU engine requires the package numba, which could not be loaded: {error}.") from error
     return CpuEngine()
 
 
@@ -198,7 +198,7 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
 
 
 def open_local_search(job: Job) -> LocalSearch:
-    """Open a local search on the CPU engine or, if that cannot be loaded, on the reference, with equal results."""
+    """Open a local search on the CPU engine or, if this cannot be loaded, on the reference, with equal results."""
     try:
         from difflogic.cpu.local_search import CpuLocalSearch
     except ImportError:  # use the reference, like `auto`

@@ -1,4 +1,4 @@
-"""Benchmark engines within a run: train some epochs on one engine, some on another, and the rest on the faster engine.
+"""Benchmark engines within a run: train some epochs on one engine, some on another, and the rest on the faster one.
 
 All epochs are part of the run, since the exact state passes from engine to engine. The cost is bounded: a trial is four
 epochs, and the second engine, the candidate, gets at most SHARE of the time that the rest of the run would take on the
@@ -18,7 +18,7 @@ from difflogic.errors import DeviceError
 SHARE = 0.05
 """Maximum time of the candidate's trial, as a share of the remaining time of the run on the first engine."""
 WARM_UP, TIMED = 1, 3
-"""Numbers of epochs in a trial: first warm-up epochs (compilation, caches), then timed epochs for a median."""
+"""Numbers of epochs in a trial: warm-up epochs (compilation, caches), then timed epochs, whose median counts."""
 
 clock = time.perf_counter
 Switch = Callable[[Engine], EngineInfo]
@@ -41,7 +41,7 @@ class Candidate:
 
 @dataclass
 class TimedEpochs:
-    """Trial of one engine: its epochs measured so far."""
+    """Trial of one engine, with the durations of its epochs so far."""
 
     engine: EngineInfo
     first_epoch: int
@@ -66,7 +66,7 @@ class TimedEpochs:
 
 @dataclass(frozen=True)
 class Decision:
-    """Engine for the rest of the run, the reason, and the trials that were made."""
+    """Engine for the rest of the run, the reason for choosing it, and the trials of the benchmark."""
 
     engine: EngineInfo
     reason: str
@@ -86,13 +86,13 @@ class Race:
     """
 
     def __init__(self, first: Engine, info: EngineInfo, candidate: Candidate, epoch: int) -> None:
-        """Begin the benchmark after `epoch` with a trial of the engine `first`, which `info` describes."""
+        """Begin the benchmark after epoch `epoch` with a trial of the engine `first`, which `info` describes."""
         self._first, self._candidate = first, candidate
         self._trials = [TimedEpochs(info, epoch + 1)]
         self._spent = self._budget = 0.0
 
     def time(self, train: Callable[[], None]) -> None:
-        """Time one epoch; `train` must run it and return when it is done."""
+        """Time one epoch, which `train` must run to its end."""
         begin = clock()
         train()
         seconds = clock() - begin
@@ -101,9 +101,9 @@ class Race:
         self._trials[-1].seconds.append(seconds)
 
     def decide(self, epoch: int, epochs: int, switch: Switch) -> Decision | None:
-        """Switch engines after `epoch` of `epochs` if a trial is over; return the decision, or None if there is none.
+        """Switch engines after `epoch` of `epochs` if a trial is over; return the decision, or None if still open.
 
-        After the decision, no epoch may be timed. Raises what `switch` raises when it returns to the first engine.
+        After the decision, no epoch may be timed. Exceptions on returning to the first engine are passed on.
         """
         trial = self._trials[-1]
         if len(self._trials) == 1:
@@ -121,7 +121,7 @@ class Race:
         self._budget = SHARE * rest
         # A candidate as fast as the first engine takes the time of one epoch for its warm-up.
         if self._budget < pace or self._budget < candidate.opening_seconds():
-            reason = f"did not try {candidate.name}: the rest of the run takes only some {rest:.1f} s"
+            reason = f"did not try {candidate.name}: the rest of the run takes only about {rest:.1f} s"
             return self._decision(info, reason)
         begin = clock()
         try:
@@ -134,14 +134,14 @@ class Race:
         return None
 
     def _compare(self, switch: Switch) -> Decision:
-        """Return the decision by the measured times: stay on the candidate, or switch back to the first engine."""
+        """Return the decision from the measured times: stay on the candidate, or switch back to the first engine."""
         first, second = _known(self._trials[0]), self._trials[1].pace
         one, other = (trial.engine.engine for trial in self._trials)
         # On a tie the run returns to the first engine, since the placement policy chose it, despite one more switch.
         is_faster = second is not None and second < first
         info = self._trials[1].engine if is_faster else switch(self._first)
         if second is None:
-            reason = f"gave {other} up: trying it took more than {100 * SHARE:.0f} % of the run on {one}"
+            reason = f"stopped the trial of {other}, which took more than {100 * SHARE:.0f} % of the run on {one}"
         else:
             reason = f"measured {1e3 * first:.3g} ms per epoch on {one}, {1e3 * second:.3g} ms on {other}"
         return self._decision(info, reason)

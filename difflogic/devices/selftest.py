@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 VERDICTS = JsonCache("selftest")
 TIMEOUT_SECONDS = 180
 IMPORTS = "imports"
-"""Name of the check that fails if the child process cannot import a package; the test is then not cached."""
+"""Name of the check that fails if the child process cannot import a package; the result is then not cached."""
 STATE_TOLERANCE = 1e-6
-"""Maximum error of soft states, whose last bits differ if drivers fuse `a*b + c`."""
+"""Maximum error of soft states, whose last bits differ if a driver fuses `a*b + c`."""
 GRADIENT_TOLERANCE = 1e-4
 """Maximum error of gradients relative to a layer's largest gradient; rounding errors of many terms add up."""
 
@@ -68,13 +68,13 @@ def self_test(adapter: str) -> list[Check]:
         # A driver may abort its process, or hang and not be interruptible, so the test needs a child process.
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return [Check("self-test", False, f"no answer within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
+        return [Check("self-test", False, f"no response within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
     # The checks that the child printed before it ended are valid, and show which check ended it.
     checks = [Check(**json.loads(line)) for line in child.stdout.splitlines() if line.startswith("{")]
     if child.returncode != 0:
         last = child.stderr.strip().splitlines()[-1:] or ["no message"]
         if last[0].startswith(("ImportError", "ModuleNotFoundError")):
-            return [*checks, Check(IMPORTS, False, f"{last[0]}: repair the installation, the driver is not tested")]
+            return [*checks, Check(IMPORTS, False, f"{last[0]}: repair the installation; the driver was not tested")]
         detail = (
             f"the process ended with code {child.returncode} ({last[0]}): update the driver, or use another adapter"
         )
@@ -96,9 +96,9 @@ def _checks(adapter: str) -> Iterator[Check]:
     device = GpuDevice(select_adapter(adapter))
     yield Check("device", True, f"{device.adapter.name} opens with portable limits")
     loops = probes.runs_long_loops(device)
-    yield Check("long loops", loops, "80,000 trips are carried out in full" if loops else probes.CUTS_LOOPS)
+    yield Check("long loops", loops, "all 80,000 iterations are executed" if loops else probes.CUTS_LOOPS)
     yield _check("NaN test", probes.sees_not_finite(device), "NaN and infinity are distinguished from numbers")
-    yield _check("workgroup memory", probes.keeps_workgroup_memory(device), "16 KiB come back as written")
+    yield _check("workgroup memory", probes.keeps_workgroup_memory(device), "16 KiB are read back as written")
     yield from _parity(GpuEngine(device))
 
 
@@ -132,7 +132,7 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
 
 
 def _wrong_in_training(engine: Engine, reference: Engine) -> str:
-    """Train an epoch with all features of a task; return how it differs from the reference as text, empty if equal."""
+    """Train an epoch with all features of a task; return a text on how it differs from the reference, "" if equal."""
     job, left = _job(), []
     for each in (engine, reference):
         model = each.open([job], [TrainState.initial(job)])
@@ -171,14 +171,14 @@ def _job() -> Job:
 
 
 def largest_difference(got: ArraysByNetwork, wanted: ArraysByNetwork) -> float:
-    """Return the largest difference between gradients, relative to the largest in the same layer of `wanted`."""
+    """Return the largest difference between gradients, relative to the largest gradient of the layer in `wanted`."""
     layers = [pair for name in wanted for pair in zip(got[name], wanted[name], strict=True)]
     # NumPy's maximum is NaN if one value is; Python's need not be.
     return float(np.max([np.abs(ours - theirs).max() / np.abs(theirs).max() for ours, theirs in layers]))
 
 
 def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
-    """Return a small circuit with every kind of layer and noisy logits, three 7x6 initial states, and their targets."""
+    """Return a small circuit with every kind of layer and noisy logits, three initial states of 7x6, and targets."""
     random = np.random.default_rng(0)
     circuit = Circuit.initial(MODEL, seed=0, initial=InitialConfig(logit=2.0))
     # With noise of size 1 on an initial logit of 2, many gates are unconverged. So no coefficient is 0, which could
@@ -214,13 +214,13 @@ def require(adapter: Adapter) -> None:
     failures = _test(adapter) if known is None else known
     if failures:
         raise DeviceError(
-            f"{adapter.name} failed the self-test and is not trained on, {failures[0]}: use another engine, "
-            "or test it again with difflogic doctor after a driver update."
+            f"{adapter.name} failed the self-test and cannot be used, {failures[0]}: use another engine, "
+            "or update the driver and run `difflogic doctor`."
         )
 
 
 def kept(adapter: Adapter) -> list[str] | None:
-    """Return the cached failures of a test with the current driver and shaders, or None if there was no test."""
+    """Return the cached failures of a test with the current driver and shaders, or None if there is no cached test."""
     entry = VERDICTS.read().get(_key(adapter))
     # An edited entry, or an entry of another version, is ignored, so the adapter is tested again.
     failures = None if entry is None else entry.get("failures")
@@ -244,7 +244,7 @@ def _test(adapter: Adapter) -> list[str]:
     start = time.monotonic()
     failures = keep(adapter, self_test(str(adapter.index)))
     seconds = time.monotonic() - start
-    warn(f"checked {adapter.name}: {'it FAILED' if failures else 'it can be trusted'} ({seconds:.0f} s).")
+    warn(f"checked {adapter.name}: {'the self-test FAILED' if failures else 'the self-test passed'} ({seconds:.0f} s).")
     return failures
 
 

@@ -26,10 +26,10 @@ clock = time.perf_counter
 
 
 class SharedEngine:
-    """Implementation of `engine.api.Engine` that trains on several devices and computes all else on the first."""
+    """Implementation of `engine.api.Engine` that trains on several devices, and does everything else on the first."""
 
     def __init__(self, engines: Sequence[Engine], shares: Sequence[int] | None = None) -> None:
-        """Create the engine from one engine per device; `shares` are the devices' numbers of members, if known."""
+        """Create the engine from one engine per device; `shares` are the numbers of members per device, if known."""
         self._engines, self._shares = engines, shares
         infos = [engine.info for engine in engines]
         self.info = EngineInfo(
@@ -49,7 +49,7 @@ class SharedEngine:
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open models on all devices as one model; first measure the devices if their shares are unknown."""
+        """Open models on all devices as one model, after measuring the devices if their shares are unknown."""
         if self._shares is None or sum(self._shares) != len(jobs):
             even = proportional(len(jobs), [1.0] * len(self._engines))
             trial = self._opened(even, jobs, states, max_memory, reserved)
@@ -77,12 +77,12 @@ class SharedEngine:
         return ParallelModels(opened(openers), replace(self.info, variant=variant))
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the maximum number of bytes that any device would need for all jobs, since shares may be unknown."""
+        """Return the maximum over devices of the bytes that all jobs would need there: shares may be unknown."""
         return max(engine.memory(jobs, max_memory, reserved) for engine in self._engines)
 
 
 def speeds(model: ParallelModels) -> list[float]:
-    """Return the speed of each device, in members times epochs per second, while all train; changes their states."""
+    """Return each device's speed in members times epochs per second while all train; changes their states."""
 
     def timed(part: Model) -> float:
         part.train(1)
@@ -96,7 +96,7 @@ def speeds(model: ParallelModels) -> list[float]:
 
 
 def proportional(count: int, weights: Sequence[float]) -> list[int]:
-    """Divide `count` members over devices with speeds `weights` so that all end as early as possible (D'Hondt)."""
+    """Return the numbers of members per device that let all `count` finish earliest at speeds `weights` (D'Hondt)."""
     shares = [0] * len(weights)
     for _ in range(count):
         # Assign a member to the device that would finish first: with rounded shares, all might wait for a slow device.

@@ -38,7 +38,7 @@ from difflogic.reference.engine import ReferenceEngine
 GAIN = 1.05
 """Minimum speedup for storing a schedule; smaller speedups are within the variation of repeated measurements."""
 TRAINED = ("gate_forward", "gate_backward")
-"""Kernels of every train step, whose times determine the best number of lanes."""
+"""Fused kernels of every train step, whose times determine the best number of lanes."""
 ROUNDS = 3
 FINAL_ROUNDS = 7
 ROUND_SECONDS = 0.02
@@ -53,7 +53,7 @@ HOPELESS = 1.5
 """Multiple of the best time above which a sweep stops, since later variants are probably even slower."""
 
 Sweep = list[LaunchConfig]
-"""Variants of a schedule that have equal numbers of lanes and differ only in workgroup size."""
+"""Variants of a schedule with equal numbers of lanes, which differ only in workgroup size."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,18 @@ class SweepProgress:
 
     @property
     def left(self) -> str:
-        """Predicted remaining time as text, an upper limit, since sweeps may skip variants."""
+        """Predicted remaining time as text; an upper limit, since sweeps may skip variants."""
         seconds = self.seconds_left
         return f"about {math.ceil(seconds)} s left" if seconds < 90 else f"about {math.ceil(seconds / 60)} min left"
 
 
 Report = Callable[[str, SweepProgress | None], None]
-"""Function that receives a line of text, and the progress (None if it has not changed)."""
+"""Function that receives a line of text and the progress, or None if the progress has not changed."""
 
 
 @dataclass(frozen=True)
 class TuningResult:
-    """Result of tuning; `stored` contains the default schedule unless another schedule is clearly faster."""
+    """Result of tuning; `stored` has the default schedule unless another schedule is clearly faster."""
 
     default: LaunchConfig
     stored: Tuned
@@ -108,7 +108,7 @@ class Tuner:
         self._seconds_per_variant: list[float] = []
 
     def run(self) -> TuningResult:
-        """Return the cached result, or measure and store one. Raises DeviceError if a variant gives different bits."""
+        """Return the cached result, or measure and store one. Raises DeviceError if a variant's results differ."""
         default = self.plan.launch
         stored = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
         if stored is not None:
@@ -117,7 +117,7 @@ class Tuner:
         progress = self._progress()
         before = f", {progress.done} of them measured before" if progress.done else ""
         self._report(
-            f"At most {progress.total} variants{before}; each is compiled, which software adapters take long for.",
+            f"At most {progress.total} variants{before}; compiling each takes long on software adapters.",
             progress,
         )
         # In one family, each invocation has a separate chunk; in the other, several share a chunk. Within a family,
@@ -129,7 +129,7 @@ class Tuner:
         )
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
-        """Return, per number of lanes, the best schedule and its seconds per train step; stop if times rise clearly."""
+        """Return the best schedule per number of lanes, and its seconds per train step; stop if times rise clearly."""
         winners: list[tuple[LaunchConfig, float]] = []
         best: Seconds = {}
         for number, sweep in enumerate(family):
@@ -174,7 +174,7 @@ class Tuner:
         return times
 
     def _measure(self, work: Workspace) -> Seconds:
-        """Return the seconds of each fused kernel in its fastest round; kernels that are far too slow get one round."""
+        """Return the seconds of each fused kernel in its fastest round; kernels that are far too slow run one round."""
         best: Seconds = {}
         for kernel, dispatches in _fused(work).items():
             # The first run of a pipeline includes compilation, which may take a hundred times as long as the kernel.
@@ -200,7 +200,7 @@ class Tuner:
         return SweepProgress(done, done + pending, mean_s * pending)
 
     def _final(self, best: LaunchConfig) -> Tuned:
-        """Time `best` and the default schedule; store and return `best` if clearly faster, otherwise the default."""
+        """Time `best` and the default schedule; store and return `best` if clearly faster, else the default."""
         default = self.plan.launch
         if best == default:
             return self._store(Tuned(self.device.adapter.name, default, 0.0, 0.0))
@@ -223,7 +223,7 @@ class Tuner:
         return result
 
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
-        """Submit dispatches, and return the seconds until they are done."""
+        """Submit `dispatches` of `work`, and return the seconds until they are done."""
         start = time.perf_counter()
         work.submit(dispatches)
         self.device.download(work.buffers["control"], np.uint32, "tuning", size=4)
@@ -231,7 +231,7 @@ class Tuner:
 
     @contextmanager
     def _opened(self, launch: LaunchConfig) -> Iterator[GpuModel]:
-        """Open the models with the schedule `launch`, run two train steps, and close the models on exit."""
+        """Yield a model with the schedule `launch` after two train steps, and close it on exit."""
         states = [TrainState.initial(job) for job in self.jobs]
         model = GpuModel.from_cpu(self.device, self.jobs, states, replace(self.plan, launch=launch))
         with closing(model):
@@ -257,8 +257,8 @@ class Tuner:
         if self._answer(launch) != self._expected:
             self.measured.forget()
             raise DeviceError(
-                f"The schedule with {launch.described()} gives other numbers than the default on "
-                f"{self.device.adapter.name}: nothing was stored; difflogic doctor tests this adapter."
+                f"The schedule with {launch.described()} and the default give different results on "
+                f"{self.device.adapter.name}: nothing was stored; run `difflogic doctor` to test the adapter."
             )
 
     def _verify_against_reference(self) -> None:
@@ -268,7 +268,7 @@ class Tuner:
         if largest_difference(ours.loss_and_gradients(circuit, batch)[1], expected) > GRADIENT_TOLERANCE:
             raise DeviceError(
                 f"{self.device.adapter.name} does not agree with the reference: nothing was tuned; "
-                "run difflogic doctor for details."
+                "run `difflogic doctor` for details."
             )
 
 
@@ -278,7 +278,7 @@ def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
 
 
 def sizes_of(plan: Plan, groups: int) -> str:
-    """Return a description of a plan's sizes for messages; `groups` is the number of model groups of the population."""
+    """Return a description of a plan's sizes for messages; `groups` is the population's number of model groups."""
     shape = plan.shape
     largest = f", the largest of {groups} groups" if groups > 1 else ""
     return (
@@ -323,7 +323,7 @@ def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bo
 
 
 def _fills(plan: Plan, launch: LaunchConfig) -> bool:
-    """Return whether the plan's work occupies more than half of the lanes, or the variant runs as the default does."""
+    """Return whether the plan's work fills more than half of the lanes, or `launch` runs as the default does."""
     # Count blocks before they are rounded up to complete workgroups: 32 blocks fill a workgroup of 32 lanes, but only
     # half of one with 64 lanes.
     narrow = replace(
@@ -336,5 +336,5 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
 
 
 def _fits(device: GpuDevice, plan: Plan, launch: LaunchConfig) -> bool:
-    """Return whether the device can run the variant `launch`, and training would use it."""
+    """Return whether the device can run the variant `launch` and training would use it."""
     return fits(replace(plan, launch=launch), device.limits) and may_run(plan, launch)

@@ -1,1 +1,1 @@
-"""Interface of the engines for training: their methods, arguments and results."""
+"""Interface of the engines that run and train circuits: methods, arguments and results."""

@@ -20,7 +20,7 @@ from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """Description of a run's engine, which is printed at the start and stored in the run's manifest."""
+    """Description of a run's engine, printed at the start of the run and stored in its manifest."""
 
     engine: str
     """Name of the engine: `reference`, `cpu` or `gpu`."""
@@ -31,11 +31,11 @@ class EngineInfo:
     software: bool = False
     """True if the adapter is a software renderer on the CPU, such as lavapipe, SwiftShader or WARP."""
     variant: dict[str, int] = field(default_factory=dict)
-    """Mapping from tuning parameters to their values in use, which affect speed but never results."""
+    """Mapping from tuning parameters to the values in use, which affect speed but never results."""
 
 
 def describe_engine(engine: EngineInfo) -> str:
-    """Return a one-line description of the engine: its name, adapter, backend and driver."""
+    """Return a one-line description of an engine: its name, adapter, backend and driver."""
     details = (engine.adapter_type, engine.backend, engine.driver)
     named = ", ".join(detail for detail in details if detail)
     return f"{engine.engine}: {engine.adapter}" + (f" ({named})" if named else "")
@@ -43,12 +43,12 @@ def describe_engine(engine: EngineInfo) -> str:
 
 @dataclass(frozen=True)
 class EpochMetrics:
-    """Metrics of one epoch of a run, which `Model.fetch_metrics` returns."""
+    """Metrics of one epoch of a run, as returned by `Model.fetch_metrics`."""
 
     epoch: int
     """Number of the epoch, counted from 1."""
     soft_loss: float
-    """Squared errors summed over batch, cells, loss channels and loss steps; NaN in epochs of local search."""
+    """Sum of squared errors over batch, cells, loss channels and loss steps; NaN in epochs of local search."""
     skipped: bool = False
     """True if the optimiser step was skipped because a gradient was not finite."""
 
@@ -64,7 +64,7 @@ class Evaluation:
     hard_loss: int
     train_hard_loss: int
     values: int
-    """Number of values compared for `hard_loss`: `P * H * W * loss_channels` per loss step, minus ignored values."""
+    """Number of values compared for `hard_loss`: P * H * W * loss channels per loss step, minus ignored values."""
     wrong_probes: int
     """Number of evaluation grids with at least one mismatch."""
 
@@ -97,7 +97,7 @@ class Model(Protocol):
         """Return an exact copy of each run's training state."""
 
     def epochs_per_call(self) -> int:
-        """Return the maximum number of epochs per `train` call that still lets signals be handled promptly."""
+        """Return the maximum number of epochs per `train` call with which signals are still handled promptly."""
 
     def close(self) -> None:
         """Free the resources; the model cannot be used afterwards."""
@@ -214,7 +214,7 @@ class Engine(Protocol):
         """
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the number of bytes that a model of these jobs would use. Raises LimitError or UsageError."""
+        """Return the number of bytes that a model of `jobs` would use; arguments and exceptions are those of `open`."""
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
-        """Return the bytes that a hard rollout of shape `grid`, `[B, H, W, C]`, needs in addition to open models."""
+        """Return the bytes that a hard rollout on `grid` (B, H, W, C) needs in addition to those of open models."""

@@ -1,4 +1,4 @@
-"""Batches of initial states and targets, and functions that check the arrays that callers pass to engines."""
+"""Batches of initial states and targets, and validation of the arrays that callers pass to engines."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def check_grids(
     mode: Mode = "soft",
     dtype: npt.DTypeLike = np.float32,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
-    """Return `x` and `masks` as validated arrays. Raise DataError, or CircuitError for a feed-forward circuit."""
+    """Return `x` and `masks` as validated arrays. Raises DataError, or CircuitError for a feed-forward circuit."""
     circuit.require_automaton()
     if mode not in ("soft", "hard"):
         raise DataError(f'mode must be "soft" or "hard", got {mode!r}.')
@@ -102,7 +102,7 @@ def check_grids(
         raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[2]}x{grid.shape[1]}.")
     # Hard engines pack a value into one bit: any other value would be rounded silently.
     if mode == "hard" and not np.isin(grid, (0, 1)).all():
-        raise DataError("Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.")
+        raise DataError("In hard mode, every value of x must be 0 or 1: round x, or use mode='soft'.")
     if masks is None:
         return grid, None
     fire = as_finite("masks", masks, dtype)
@@ -110,14 +110,14 @@ def check_grids(
     if fire.shape != expected:
         raise DataError(f"masks must have shape {list(expected)}, got {list(fire.shape)}.")
     if not np.isin(fire, (0, 1)).all():
-        raise DataError("masks must be 0 or 1: 1 where a cell takes its new state.")
+        raise DataError("masks must be 0 or 1: 1 if a cell takes its new state.")
     return grid, fire
 
 
 def check_target(
     x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, loss_steps: int = 1, dtype: npt.DTypeLike = np.float32
 ) -> npt.NDArray[Any]:
-    """Return `y` as an array `[J, B, H, W, loss_channels]`. Raise DataError if shape or values are invalid for `x`."""
+    """Return `y` as an array `[J, B, H, W, loss_channels]`. Raises DataError if shape or values are invalid for `x`."""
     target = as_finite("y", y, dtype)
     if not 1 <= loss_channels <= x.shape[-1]:
         raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
@@ -129,7 +129,7 @@ def check_target(
 
 
 def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:
-    """Return the loss steps of a rollout from `x`. Raise DataError if loss steps or damage are out of range."""
+    """Return the validated loss steps of a rollout from `x`. Raises DataError if these or damage are out of range."""
     checked = tuple(loss_steps) or (steps,)
     # The backward pass begins at the last loss step, where the rollout ends.
     if list(checked) != sorted(set(checked)) or checked[0] < 1 or checked[-1] != steps:
@@ -152,12 +152,12 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
 
 
 def as_finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return `values` as an array of `dtype`. Raise DataError (with `name`) if they are not finite."""
+    """Return `values` as an array of `dtype`. Raises DataError, with `name` in the message, if they are not finite."""
     try:
         with np.errstate(over="ignore"):  # a number too large for float32 becomes infinity, which is refused below
             array = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be one array of numbers: {error}.") from error
+        raise DataError(f"{name} must be an array of numbers: {error}.") from error
     if not np.isfinite(array).all():
         raise DataError(f"{name} contains NaN or infinity.")
     return array

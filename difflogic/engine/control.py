@@ -38,7 +38,7 @@ def state_of(
     nu: npt.NDArray[Any],
     pool: npt.NDArray[np.uint8] | None,
 ) -> TrainState:
-    """Make a training state from a control block and arrays; the arrays are not copied."""
+    """Return the training state with the counters and keys of control block `words`; arrays are not copied."""
     return TrainState(
         logits=logits,
         optimizer=OptimizerState(mu, nu, int(words[STEP])),

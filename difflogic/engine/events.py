@@ -48,14 +48,14 @@ Grids = npt.NDArray[np.uint8]
 
 
 def boards(numbers: npt.NDArray[np.integer], height: int, width: int) -> Grids:
-    """Return boards `[N, H, W, 1]` whose cells, row by row, are the bits of `numbers [N]`, most significant first."""
+    """Return boards `[N, H, W, 1]` whose cells, row by row, are the bits of each number, most significant bit first."""
     # Board 5 of 2x2 cells is 0101: its rows are 0 1 and 0 1.
     bits = numbers[:, None] >> np.arange(height * width, dtype=numbers.dtype)[::-1] & 1
     return bits.reshape(-1, height, width, 1).astype(np.uint8)
 
 
 def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same: Grids | None) -> Grids:
-    """Return initial states, `shape = [N, H, W, C]`: copies of `same`, or, if None, random boards or bits (`kind`)."""
+    """Return initial states of `shape` (N, H, W, C): copies of `same` or, if None, random boards or bits (`kind`)."""
     count, height, width, _ = shape
     if same is not None:
         return np.repeat(same[None], count, axis=0)
@@ -65,7 +65,7 @@ def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same
 
 
 def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
-    """Sample indices in a pool of size `pool`, one from each of `batch` equal parts; `key` is the data subkey."""
+    """Sample `batch` indices of grids in a pool, one from each of `batch` equal parts; `key` is the data subkey."""
     # Each sample has its own part, so that no two samples of a batch write back to the same grid. With a pool of 8 and
     # a batch of 2, sample 1 takes one of grids 4 to 7.
     part = pool // batch
@@ -74,7 +74,7 @@ def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
 
 
 def draw_samples(key: prng.Key, batch: int, samples: int) -> npt.NDArray[np.int64]:
-    """Sample `[batch]` indices of data samples, below `samples`, with replacement; `key` is the epoch's data subkey."""
+    """Sample `batch` indices of data samples, below `samples`, with replacement; `key` is the epoch's data subkey."""
     return _below(prng.random_bits(prng.fold_in(key, DATA_STREAM), batch), samples)
 
 
@@ -86,7 +86,7 @@ def _below(words: npt.NDArray[np.uint32], bounds: npt.ArrayLike) -> npt.NDArray[
 
 
 class FaultRates(NamedTuple):
-    """Integer fault rates: a fault of probability `p` has rate `p * 2^32`, and occurs if a random word is below it."""
+    """Fault rates as integers: a fault of probability p has rate `p * 2^32`, and occurs if a random word is below."""
 
     flip: int = 0
     """Rate of bit flips, per bit and step."""
@@ -106,7 +106,7 @@ class FaultRates(NamedTuple):
 
     @property
     def states(self) -> bool:
-        """True if there are faults of states: bits that flip or cells that are stuck."""
+        """True if states can have faults, which are flipping bits or stuck cells."""
         return bool(self.flip or self.stuck or self.listed)
 
     def draw_gates(self, key: prng.Key, gates: int) -> npt.NDArray[np.uint8]:
@@ -131,17 +131,17 @@ class FaultRates(NamedTuple):
 
 
 def _words(key: prng.Key, count: int, step: int = 0) -> tuple[prng.Words, prng.Words]:
-    """Return two arrays of `count` random words: to decide whether an item fails, and at which value it is stuck."""
+    """Return two arrays of `count` random words, which decide whether an item fails and at which value it is stuck."""
     return prng.threefry2x32(key, np.arange(count, dtype=np.uint32), np.full(count, step, dtype=np.uint32))
 
 
 NO_FAULTS = FaultRates()
-"""Fault rates that are all 0."""
+"""Fault rates of a task without faults, all 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Faults:
-    """Faults of the states of a rollout: bits that flip and cells that are stuck."""
+    """Faults of the states of a rollout: flipping bits and stuck cells."""
 
     rates: FaultRates
     key: prng.Key
@@ -154,13 +154,13 @@ class Faults:
     __repr__ = brief
 
     def flips(self, step: int, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        """Return which bits of a state of shape `shape`, `[B, H, W, C]`, flip before `step`, as bool in this shape."""
+        """Return a mask, bool `[B, H, W, C]`, of the bits that flip before `step` in a state of this `shape`."""
         if step < self.first or not self.rates.flip:
             return np.zeros(shape, dtype=np.bool_)
         return self.rates.draw_flips(self.key, step, int(np.prod(shape))).reshape(shape)
 
     def stuck(self, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
-        """Return a code per cell, `[B, H, W]`, as in `FaultRates.draw_cells`, for states of shape `shape`."""
+        """Return a code per cell, `[B, H, W]`, as in `FaultRates.draw_cells`, for states of `shape` (B, H, W, C)."""
         cells = self.rates.draw_cells(self.key, int(np.prod(shape[:3]))).reshape(shape[:3])
         if self.listed is None:
             return cells
@@ -179,7 +179,7 @@ class Damage:
     side: int
     steps: tuple[int, ...]
     corners: npt.NDArray[np.int64]
-    """Row and column of the top left corner of each square, `[len(steps), B, 2]`: one square per step and sample."""
+    """Row and column of each square's top left corner, `[len(steps), B, 2]`: one square per step and sample."""
     faults: Faults | None = None
 
     __repr__ = brief
@@ -225,9 +225,9 @@ class Hardening(NamedTuple):
     first: int = 0
     """Number of epochs before the share of hard gates begins to grow."""
     length: int = 1
-    """Number of epochs during which the share grows; it is below UNITS, so that products are below 2^32."""
+    """Number of epochs during which the share grows; it is below UNITS, so that products with it are below 2^32."""
     peak: int = 0
-    """Final share in units of 1/UNITS; 0 for no hardening."""
+    """Final share of hard gates in units of 1/UNITS; 0 for no hardening."""
 
     @classmethod
     def of(cls, config: HardeningConfig) -> Hardening:
@@ -249,4 +249,4 @@ class Hardening(NamedTuple):
 
 
 NO_HARDENING = Hardening()
-"""Hardening without hard gates."""
+"""Hardening of training without hard gates."""

@@ -28,7 +28,7 @@ class FunctionOpener(Protocol):
 
 
 class Place(Protocol):
-    """Protocol of the part of `difflogic.devices.device.Device` that opens the engine of a device."""
+    """Protocol of the part of `difflogic.devices.device.Device` that opens a device's engine."""
 
     def open(self) -> FunctionOpener:
         """Open the engine of the device."""
@@ -104,7 +104,7 @@ class CircuitFunction(ABC):
         """
         values = self._checked("x", x, (*self.grid, self._circuit.channels))
         if self.hard and not ((values == 0) | (values == 1)).all():
-            raise DataError("A hard function needs values of 0 or 1: round x, or use the soft function.")
+            raise DataError("A hard function expects x of 0 and 1, got other values: round x, or use a soft function.")
         self._seen = False  # until the buffers are complete
         y = self._forward(values.reshape(-1, self._circuit.channels))
         self._passes, self._seen = self._passes + 1, True
@@ -164,7 +164,7 @@ class CircuitFunction(ABC):
             UsageError: `place` is a string instead of a Device.
         """
         if isinstance(place, str):
-            raise UsageError(f"A function moves to a device, but got the text {place!r}: give Device({place!r}).")
+            raise UsageError(f"Expected a Device, got the string {place!r}: pass Device({place!r}).")
         if str(place) == self.selector:
             return self
         return place.open().open_function(self.circuit, self.grid, self.steps, self.hard, self.every_state)
@@ -187,15 +187,15 @@ class CircuitFunction(ABC):
 
     @abstractmethod
     def _forward(self, x: Array) -> Array:
-        """Return `y`, `[S, cells, outputs]`, for `x`, `[cells, C]`; S is T with `every_state`, otherwise 1."""
+        """Return `y [S, cells, outputs]` for `x [cells, C]`; S is T if `every_state` is True, otherwise 1."""
 
     @abstractmethod
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
-        """Return gradients of the logits, `[P, 16]`, and of `x`, `[cells, C]`, for `d_y`, `[S, cells, outputs]`."""
+        """Return the gradients of the logits, `[P, 16]`, and of `x`, `[cells, C]`, for `d_y [S, cells, outputs]`."""
 
     @abstractmethod
     def _update(self) -> None:
-        """Copy `self._logits` to the engine."""
+        """Copy `self._logits` to the engine's buffers."""
 
 
 def _shape(circuit: Circuit, grid: tuple[int, ...], steps: int, every_state: bool) -> Shape:

@@ -1,4 +1,4 @@
-"""Training jobs and their states, which engines receive and return, and functions that make jobs."""
+"""Training jobs and training states, which engines receive and return, and functions that make jobs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TrainState:
     pool: npt.NDArray[np.uint8] | None = None
     """Sample pool, `[pool, H, W, C]` of 0 and 1; None for training without a pool."""
     costs: npt.NDArray[np.uint32] | None = None
-    """Costs of mismatches in a local search (`engine.search`), `[J, loss_channels, P*H*W]`; None outside a search."""
+    """Cost of each mismatch in a local search (`engine.search`), `[J, loss_channels, P*H*W]`; None outside a search."""
 
     __repr__ = brief
 
@@ -120,7 +120,7 @@ class Job:
     start: npt.NDArray[np.uint8] | None = None
     """Initial state of all rollouts, `[H, W, C]` of 0 and 1, except channels from `data`; None if it is random."""
     rule: npt.NDArray[np.uint8] | None = None
-    """Rule table `[512]` of 0 and 1 (`core.rules`), which gives the target from channel 0; None for other tasks."""
+    """Rule table `[512]` of 0 and 1 (`core.rules`), which maps channel 0 to the target; None for other tasks."""
     probe_damage: npt.NDArray[np.int64] | None = None
     """Row and column of each damaged square in evaluation grids, `[len(damage_steps), P, 2]`; None without damage."""
     data: Dataset | None = None
@@ -140,7 +140,7 @@ class Job:
             ("rule", self.target is None and self.data is None),
         ):
             if (getattr(self, name) is not None) != is_needed:
-                raise DataError(f"A job of this configuration {'needs' if is_needed else 'has no'} {name}.")
+                raise DataError(f"A job of this configuration {'requires' if is_needed else 'must not have'} {name}.")
 
     def targets(self, grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Return the targets `[B, H, W, loss_channels]` of the initial states `grids [B, H, W, C]`."""
@@ -180,7 +180,7 @@ class Job:
         return grids, samples.targets
 
     def fresh(self, key: prng.Key, count: int) -> npt.NDArray[np.uint8]:
-        """Make `count` initial states, `[count, H, W, C]`, which are sampled with `key` if the task's are random."""
+        """Return `count` initial states, `[count, H, W, C]`, sampled with `key` if the task's are random."""
         task = self.config.task
         return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
@@ -214,7 +214,7 @@ class Job:
 
     @property
     def listed(self) -> npt.NDArray[np.uint8]:
-        """Code of each cell, `[H*W]`: 1 if the task lists the cell as stuck at 0, 2 if as stuck at 1, otherwise 0."""
+        """Code of each cell, `[H*W]`: 1 if the task lists it as stuck at 0, 2 if listed as stuck at 1, otherwise 0."""
         task = self.config.task
         cells = np.zeros((task.height, task.width), dtype=np.uint8)
         for row, column, value in task.stuck_listed:
@@ -225,7 +225,7 @@ class Job:
     def fixed_target(self) -> Floats:
         """Common target of all rollouts. Raises DataError if the target depends on the initial state."""
         if self.target is None:
-            raise DataError("The targets of a rule or of samples follow from the starts.")
+            raise DataError("Expected a task with a fixed target, got one whose targets depend on the initial states.")
         return self.target
 
     @cached_property  # counting reads all evaluation grids, and each evaluation needs the result
@@ -254,7 +254,7 @@ def target(task: TaskConfig) -> Floats | None:
 
 
 def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
-    """Return the target of a task as bits, uint8. Raise UsageError if it depends on the initial state."""
+    """Return the target of a task as bits, uint8. Raises UsageError if it depends on the initial state."""
     grid = target(task)
     if grid is None:
         raise UsageError(f"A task of {task.target} has no fixed target: it depends on the initial state.")
@@ -262,7 +262,7 @@ def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
 
 
 def is_of_every_start(config: Config) -> bool:
-    """Return whether a task has the same target for all of many random initial states."""
+    """Return whether a task has random initial states that all have the same target."""
     return config.task.is_fixed and start(config) is None
 
 
@@ -292,7 +292,7 @@ def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.ui
 
 
 def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uint8]:
-    """Return the initial states of data samples, `[N, H, W, C]`; random bits in other channels depend on `key`."""
+    """Return initial states for data samples, `[N, H, W, C]`; `key` is for random bits in the other channels."""
     shape = (*samples.x.shape[:3], config.model.channels)
     grids = events.draw_starts("random", key, shape, _hidden(config))
     grids[..., : samples.x.shape[-1]] = samples.x
@@ -300,13 +300,13 @@ def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uin
 
 
 def in_parts(samples: Dataset, most: int) -> Iterator[Dataset]:
-    """Yield consecutive parts of the samples, each with at most `most` samples."""
+    """Yield the data samples in consecutive parts of at most `most` samples."""
     for first in range(0, len(samples), most):
         yield samples.only(np.arange(first, min(first + most, len(samples))))
 
 
 def differing(samples: Dataset, states: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return the mismatches, bool `[J, B, H, W, loss_channels]`, in `states [J, B, H, W, C]` at the loss steps."""
+    """Return the mask of mismatches, `[J, B, H, W, loss_channels]`, in `states [J, B, H, W, C]` at the loss steps."""
     targets = samples.targets  # one for all loss steps, or one for each
     return np.asarray((states[..., : targets.shape[-1]] != targets) & (targets != IGNORED))
 
@@ -340,13 +340,11 @@ def judges(config: Config) -> str:
 
 
 def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> Job:
-    """Make the job that trains `circuit`. Raise DataError if data samples for the task are missing or invalid."""
+    """Return the job that trains `circuit`. Raises DataError if the task's data samples are missing or invalid."""
     task, train_data, held_out = config.task, None, None
     if task.target == "data":
         if data is None:
-            raise DataError(
-                "The task is in samples that are not at hand: give them with --data, or a run that has them."
-            )
+            raise DataError("The task's data samples are missing: pass them with --data, or a run that has them.")
         data.check(config)
         train_data, held_out = data.split(config.data.held_out)
     grids = probes(config, held_out)
@@ -365,7 +363,7 @@ def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> J
 
 
 def probe_masks(config: Config) -> Floats | None:
-    """Sample the fire masks of hard evaluation, `[T, H, W, 1]`; None for a synchronous automaton."""
+    """Return sampled fire masks for hard evaluation, `[T, H, W, 1]`; None for a synchronous automaton."""
     task, train = config.task, config.train
     if not train.asynchronous:
         return None
@@ -374,7 +372,7 @@ def probe_masks(config: Config) -> Floats | None:
 
 
 def probe_damage(config: Config, count: int) -> npt.NDArray[np.int64] | None:
-    """Sample corners of evaluation grids' damaged squares, `[len(damage_steps), count, 2]`; None without damage."""
+    """Return sampled corners of evaluation grids' damage, `[len(damage_steps), count, 2]`; None without damage."""
     task = config.task
     if not task.damage_steps:
         return None

@@ -1,4 +1,4 @@
-"""Predict the memory that training needs before it is allocated."""
+"""Predict the memory that training needs, before any memory is allocated."""
 
 from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
@@ -13,13 +13,13 @@ TILE = 32
 BLOCKS = 64
 """Maximum number of partial sums of gradients per gate in the CPU engine."""
 SAVED = 6
-"""Number of arrays of the size of the logits while a checkpoint is written: arrays, their bytes, previous state."""
+"""Number of logits-sized arrays while a checkpoint is written: arrays, their bytes, and the previous state."""
 LEAST = 8
-"""Minimum number of arrays `[G, 16]` per model on any engine, for logits and moments on the device and on the host."""
+"""Minimum number of arrays `[G, 16]` per model on any engine: logits and moments on device and host."""
 
 
 def training_bytes(config: Config, threads: int) -> int:
-    """Estimate the number of bytes needed for training one model on the CPU, from the sizes of the engine's buffers."""
+    """Return the estimated bytes for training one model on the CPU with `threads` threads, from the buffers' sizes."""
     model, task, train = config.model, config.task, config.train
     grid = task.height * task.width
     cells = grid * train.batch
@@ -78,13 +78,13 @@ def _check(model_bytes: int, population: int, amount: str, smaller: str) -> None
     if model_bytes > memory:
         raise LimitError(f"One model needs {amount.format(model_bytes / 1e9)}, {limit}: use {smaller}.")
     raise LimitError(
-        f"A population of {population} needs {amount.format(needed / 1e9)}, {limit}: at most {memory // model_bytes} "
-        "such models fit."
+        f"A population of {population} needs {amount.format(needed / 1e9)}, {limit}: train at most "
+        f"{memory // model_bytes}."
     )
 
 
 def check_states(shape: Shape, outputs: int) -> None:
-    """Raise LimitError if the states of a rollout of `shape` alone exceed this machine's memory."""
+    """Raise LimitError if just the states of a rollout of `shape` exceed this machine's memory."""
     needed = rollout_bytes((shape.batch, shape.height, shape.width, max(shape.channels, outputs)), shape.steps)
     memory = physical_memory()
     if memory is not None and needed > memory:
@@ -95,8 +95,8 @@ def check_states(shape: Shape, outputs: int) -> None:
 
 
 def refuse_limit(engine: str, max_memory: int | None) -> None:
-    """Raise UsageError if `max_memory` is set, because `engine` cannot limit its memory."""
+    """Raise UsageError if `max_memory` is not None, since `engine` cannot limit its memory."""
     if max_memory is not None:
         raise UsageError(
-            f"--max-memory limits what the GPU engine takes, but the {engine} engine runs: drop it, or ask for --gpu."
+            f"--max-memory only limits the GPU engine, but the {engine} engine is selected: drop it, or use --gpu."
         )

@@ -47,7 +47,7 @@ def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
 
 
 class SequentialModels:
-    """Several models with the interface of one `difflogic.engine.api.Model`; each call runs one after another."""
+    """Several models with the interface of one `difflogic.engine.api.Model`; each call runs them one after another."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.info = models[0].info

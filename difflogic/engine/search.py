@@ -30,10 +30,10 @@ from difflogic.core.gates import TRUTH
 STREAM = 0x73657474
 """Constant ("sett") that `fold_in` mixes into the seed's key, followed by the epoch, to sample the random words."""
 LANES = 64
-"""Number of lanes: circuits tested in parallel, one per bit of a word. Lane 0 is the current circuit."""
+"""Number of lanes, which are circuits tested in parallel, one per bit of a word. Lane 0 is the current circuit."""
 CANDIDATES = LANES - 1
 ROUNDS = 16
-"""Number of rounds after which costs of mismatches may rise; `rounds` derives the number of rounds per epoch."""
+"""Number of rounds after which costs of mismatches may rise; the number of rounds per epoch derives from it."""
 DRAWN = 4
 """Number of random words per lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
@@ -52,9 +52,9 @@ risen costs, one correction would outweigh many new errors. With at most FEW mis
 GUIDED = LANES // 2
 """Index of the first lane that tests changes from the guide."""
 MOST = 128
-"""Maximum number of changes in a guide."""
+"""Maximum number of changes that a guide lists."""
 NO_GUIDE = np.zeros((0, 2), dtype=np.int64)
-"""Guide without changes."""
+"""Guide that lists no changes."""
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
@@ -71,10 +71,10 @@ class LocalSearch(Protocol):
         """
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.floating[Any]]:
-        """Return the derivatives of the total cost with respect to the entries of gates' truth tables, `[G, 4]`."""
+        """Return the derivatives `[G, 4]` of the total cost with respect to the entries of the gates' truth tables."""
 
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
-        """Return which values on evaluation grids are mismatches for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""
+        """Return the mask of mismatches on evaluation grids for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""
 
 
 def rounds(config: Config, probes: int) -> int:
@@ -83,7 +83,7 @@ def rounds(config: Config, probes: int) -> int:
 
 
 def costs_rise(epoch: int, rounds: int) -> bool:
-    """Return whether costs may rise after `epoch`, counted from 1: whether another ROUNDS rounds end in this epoch."""
+    """Return whether costs may rise after `epoch`, counted from 1, since another ROUNDS rounds end in it."""
     # With 2 rounds per epoch, 16 rounds end after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
 
@@ -115,14 +115,14 @@ def draw(seed: int, epoch: int, rounds: int) -> Words:
 
 
 def fresh_costs(config: Config, probes: int) -> Words:
-    """Return the initial costs of all possible mismatches: 1, uint32 `[J, loss_channels, probes*H*W]`."""
+    """Return the initial costs of all possible mismatches, which are 1, uint32 `[J, loss_channels, probes*H*W]`."""
     task = config.task
     shape = len(task.judged_steps), task.loss_channels, probes * task.height * task.width
     return np.ones(shape, dtype=np.uint32)
 
 
 def chosen(logits: npt.NDArray[np.float32], gates: Array) -> npt.NDArray[np.float32]:
-    """Return a copy of `logits [G, 16]` in which swaps make the functions `gates [G]` the most probable ones."""
+    """Return a copy of `logits [G, 16]` with swapped values, so that `gates [G]` are the most probable functions."""
     changed = logits.copy()
     best = logits.argmax(axis=1)
     # Logits 3, 1, 2 of a gate that gets its third function become 2, 1, 3: the set of values stays the same.

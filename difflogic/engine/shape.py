@@ -57,7 +57,7 @@ class Shape:
         damage: Damage | None = None,
         targets: int = 1,
     ) -> Shape:
-        """Return the shape of `steps` steps of `circuit` on initial states of shape `grid`, `[B, H, W, C]`."""
+        """Return the shape of a rollout of `circuit` for `steps` steps from initial states of `grid` (B, H, W, C)."""
         # `training` takes the batch size from the configuration instead.
         batch, height, width, channels = grid
         side, damaged = (0, ()) if damage is None else (damage.side, damage.steps)
@@ -100,7 +100,7 @@ class Hyper:
     lr_to: int = 0
     clip_by: str = "element"
     input_wise: bool = False
-    """True if training changes four numbers per gate instead of sixteen logits; see `core.gates.INPUT_WISE`."""
+    """True if training updates four parameters per gate instead of sixteen logits; see `core.gates.INPUT_WISE`."""
 
     @classmethod
     def of(cls, config: Config) -> Hyper:

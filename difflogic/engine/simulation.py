@@ -23,7 +23,7 @@ class SimulationSpec:
     height: int
     width: int
     fire_units: int = bernoulli.CERTAIN
-    """Probability that a cell is updated in a step, in units of 2^-16."""
+    """Probability in units of 2^-16 that a cell is updated in a step."""
     seed: int = 0
     """Seed of the fire masks."""
 
@@ -32,7 +32,7 @@ class SimulationSpec:
         if not is_large_enough(self.height, self.width, self.netlist.neighbourhood):
             raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.width}x{self.height}.")
         if not 1 <= self.fire_units <= bernoulli.CERTAIN:
-            raise DataError(f"Cells fire with 1 to {bernoulli.CERTAIN} units of probability, got {self.fire_units}.")
+            raise DataError(f"fire_units must be between 1 and {bernoulli.CERTAIN}, got {self.fire_units}.")
 
     @property
     def channels(self) -> int:
@@ -45,7 +45,7 @@ class SimulationSpec:
 
     @property
     def last_word(self) -> np.uint64:
-        """Mask of those bits of a row's last word that represent cells."""
+        """Mask of the bits in a row's last word that represent cells."""
         return last_word_mask(self.width)
 
     @property
@@ -54,7 +54,7 @@ class SimulationSpec:
 
     @property
     def state_bytes(self) -> int:
-        """Number of bytes of one state in the form of planes, with 64 cells per word."""
+        """Number of bytes of one state as bit planes, with 64 cells per word."""
         return 8 * self.height * self.channels * self.words
 
     @property
@@ -64,20 +64,20 @@ class SimulationSpec:
 
 
 class Simulation(Protocol):
-    """Simulation on an engine. States are planes, uint64 `[H, C, words]`, as in `difflogic.core.bits`."""
+    """Simulation on an engine. States are bit planes, uint64 `[H, C, words]`, as in `difflogic.core.bits`."""
 
     spec: SimulationSpec
     step: int
     """Number of the current step, which `put` sets and `run` increases."""
 
     def put(self, planes: Planes, step: int = 0) -> None:
-        """Replace the state and the number of the current step."""
+        """Replace the state with `planes`, and the number of the current step with `step`."""
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        """Run `steps` steps. Cells fire at random, or, with `masks [T, H, words]`, if their bit is 1."""
+        """Run `steps` steps. Cells fire at random or, with `masks [T, H, words]`, if their bit in the mask is 1."""
 
     def planes(self) -> Planes:
-        """Return a copy of the current state."""
+        """Return a copy of the current state as bit planes."""
 
     def close(self) -> None:
         """Free the resources of the simulation."""

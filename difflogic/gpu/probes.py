@@ -17,7 +17,7 @@ Words = npt.NDArray[np.uint32]
 
 LOOP_TRIPS = 40_000
 CUTS_LOOPS = (
-    "the driver silently cuts long loops short, as lavapipe does before Mesa 25: install a newer one, or use "
+    "the driver silently cuts long loops short, as lavapipe does before Mesa 25: install a newer driver, or use "
     "--engine cpu"
 )
 _OPENED: dict[int, GpuDevice] = {}

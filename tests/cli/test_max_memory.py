@@ -18,4 +18,4 @@ def test_max_memory_limits_the_plan(call: Call) -> None:
 def test_engine_without_plans_refuses_max_memory(call: Call) -> None:
     result = call("--epochs", 1, "--max-memory", 10)
     assert result.code == 2
-    assert "--max-memory limits what the GPU engine takes, but the reference engine runs" in result.errors
+    assert "--max-memory only limits the GPU engine, but the reference engine is selected" in result.errors

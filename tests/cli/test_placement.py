@@ -68,7 +68,7 @@ def test_placement_cpu_and_sticky_skip_the_benchmark(
     call("--epochs", 1, "--out", "two", engine="reference")
     last = call("--placement", "sticky", "--epochs", 1, "--out", "three", engine=AUTO)
     assert "Engine reference" in last.out
-    assert "; the last run of this shape was on it\n" in last.out
+    assert "; the last run of this shape used it\n" in last.out
     kept = json.loads(Path("three/manifest.json").read_text())["engine"]
     assert EngineInfo(**{name: value for name, value in kept.items() if name != "why"}).engine == "reference"
 
@@ -79,7 +79,7 @@ def test_placement_cpu_and_sticky_skip_the_benchmark(
         (["--placement", "gpu"], "cpu", "--placement requires --engine auto, got --engine cpu: give only one"),
         (["--placement", "auto", "--gpu"], AUTO, "--placement requires --engine auto, got --engine gpu"),
         (["--placement", "sticky", "--resume", "here"], AUTO, "--placement cannot be used with --resume: drop it"),
-        (["--placement", "cpu", "--require-hardware"], AUTO, "--placement cpu means the CPU engine, but"),
+        (["--placement", "cpu", "--require-hardware"], AUTO, "--placement cpu cannot be combined with"),
         (["--placement", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
     ],
 )

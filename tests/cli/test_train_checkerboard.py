@@ -148,7 +148,7 @@ BAD_INPUT = [
     (["--gpu"], 2, "--gpu means --engine gpu, got --engine reference too: give only one of them."),
     (["--engine", "cuda"], 2, "--engine must be auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME, got 'cuda'."),
     (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
-                                "or ask for gpu or auto."),
+                                "or use gpu or auto."),
     (["--resume", "nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
     (["--resume", "occupied"], 2, "The folder occupied holds no checkpoint.safetensors: "
                                   "expected the folder of an earlier run."),

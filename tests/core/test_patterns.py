@@ -139,7 +139,7 @@ def test_bounded_rule_gives_size_and_boundary(header: str, place: tuple, is_peri
         ("[M2]\n$$*$\n63 1 0 0 0", "expected the level of a node and four earlier nodes, got '63 1 0 0 0'."),
         (
             "[M2]\n1 1 0 0 1\n" + "".join(f"{n} {n - 1} 0 0 {n - 1}\n" for n in range(2, 40)),
-            "has more than 4,194,304 rows",
+            "at most 4,194,304 runs",
         ),
     ],
 )

@@ -83,7 +83,7 @@ def test_rule_reads_cells_of_its_neighbourhood(rule, neighbourhood):
 def test_states_and_grid_come_from_the_notation(rule, expected):
     held = rules.parse(rule)
     assert (held.name, held.states, held.has_history, held.periodic, held.size) == expected
-    with pytest.raises(ConfigError, match=f"has {held.states} states"):
+    with pytest.raises(ConfigError, match=f"of {held.states} states"):
         rules.table(rule)
 
 

@@ -143,5 +143,5 @@ def test_a_model_that_differentiates_itself_is_asked(name: str, monkeypatch: pyt
     pairs = compare(subject, found.found, samples=0)
     assert [pair.other for pair in pairs] == [FLOAT32, name, name]
     assert dataclasses.replace(pairs[-1], layer="").error == 0
-    with pytest.raises(UsageError, match="neither damage, a loss before the last step nor candidates"):
+    with pytest.raises(UsageError, match="does not support damage, losses before the last step or candidates"):
         check_gradients.find(Subject.start(tiny_config().with_(task={"loss_steps": (2, 3)})), (name,))

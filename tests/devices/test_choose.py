@@ -57,7 +57,7 @@ def test_what_was_found_is_remembered(gpu: list[EngineInfo], config: Config) -> 
         choose.keep_measured(HARDWARE, config, 1, measured(winner))
         placement = place_run(config, 1)
         assert (placement.engine.info.engine, placement.candidate) == (engine, None)
-        assert placement.reason == "found on an earlier run of this shape: auto measured"
+        assert placement.reason == "measured in an earlier run of this shape: auto measured"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_sticky_stays_where_the_last_run_was(gpu: list[EngineInfo], config: Conf
         choose.keep_last(config, 1, info)
         placement = place_run(config, 1, "sticky")
         assert placement.engine.info.engine == info.engine
-        assert placement.reason == "the last run of this shape was on it"
+        assert placement.reason == "the last run of this shape used it"
     assert place_run(config, 1, "sticky", require_hardware=True).engine.info is HARDWARE
     choose.keep_last(config, 1, EngineInfo("gpu", "Sold 1000"))
     assert place_run(config, 1, "sticky").reason == "auto found the hardware GPU Quick 9000"
@@ -122,7 +122,7 @@ def test_sticky_goes_where_it_can(gpu: list[EngineInfo], config: Config, monkeyp
 
 def test_required_hardware_is_not_measured_against_the_processor(gpu: list[EngineInfo], config: Config) -> None:
     assert place_run(config, 1, require_hardware=True).engine.info is HARDWARE
-    with pytest.raises(UsageError, match="--placement cpu means the CPU engine, but --require-hardware was given too"):
+    with pytest.raises(UsageError, match="--placement cpu cannot be combined with --require-hardware"):
         place_run(config, 1, "cpu", require_hardware=True)
 
 
@@ -141,7 +141,7 @@ def test_where_numba_is_missing_the_gpu_stays(
     candidate = place_run(config, 1).candidate
     assert candidate is not None
     assert candidate.opening_seconds() == 0
-    with pytest.raises(DeviceError, match="needs the package numba"):
+    with pytest.raises(DeviceError, match="requires the package numba"):
         candidate.open()
 
 

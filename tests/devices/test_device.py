@@ -77,7 +77,7 @@ def test_without_wgpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "list_adapters", missing)
     assert Device.all() == [Device("cpu"), Device("reference")]
     assert not Device("gpu").is_available()
-    with pytest.raises(NoAdapterError, match="needs the package wgpu, which cannot be loaded: No module named 'wgpu'"):
+    with pytest.raises(NoAdapterError, match="wgpu, which could not be loaded: No module named 'wgpu'"):
         Device("gpu").name  # noqa: B018
     assert str(Device("auto")) == "cpu"
 
@@ -89,5 +89,6 @@ def test_operands_on_two_devices() -> None:
     with pytest.raises(DeviceMismatchError) as caught:
         same_device("add", a=gpu, b=cpu)
     assert str(caught.value) == (
-        f"add needs both on one device, but a is on gpu:0 ({name}) and b on cpu: move one, b.to(a.device)."
+        f"add expects operands on the same device, but a is on gpu:0 ({name}) and b on cpu: "
+        "move one, such as b.to(a.device)."
     )

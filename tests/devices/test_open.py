@@ -23,8 +23,8 @@ def test_auto_takes_hardware(adapters: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        ([], "no hardware GPU that can be used (run difflogic doctor for details)"),
-        ([SOFTWARE], "no hardware GPU that can be used (run difflogic doctor for details)"),
+        ([], "no usable hardware GPU (run `difflogic doctor` for details)"),
+        ([SOFTWARE], "no usable hardware GPU (run `difflogic doctor` for details)"),
         ([LimitError("Too small.")], "no usable hardware GPU: Too small."),
     ],
 )
@@ -42,8 +42,8 @@ def test_auto_without_numba(adapters: list[Any], monkeypatch: pytest.MonkeyPatch
     adapters.extend(found)
     placement = place("auto")
     assert placement.engine.info.engine == taken
-    assert "no CPU engine: The CPU engine needs the package numba, which cannot be loaded" in placement.reason
-    with pytest.raises(DeviceError, match="needs the package numba"):
+    assert "The CPU engine requires the package numba, which could not be loaded" in placement.reason
+    with pytest.raises(DeviceError, match="requires the package numba"):
         place("cpu")
 
 
@@ -74,7 +74,7 @@ def test_a_processor_is_no_hardware_gpu(name: str) -> None:
 
 def test_without_wgpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", None)
-    with pytest.raises(NoAdapterError, match="needs the package wgpu, which cannot be loaded"):
+    with pytest.raises(NoAdapterError, match="requires the package wgpu, which could not be loaded"):
         place("gpu")
     assert open_engine("auto").info.engine == "cpu"
 

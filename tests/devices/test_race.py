@@ -178,7 +178,7 @@ def test_a_candidate_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyP
     rivals.train(**LONG)
     assert (rivals.cpu.epochs, len(rivals.gpu.epochs)) == ([5], 99)
     (decision,) = rivals.decisions
-    assert decision.reason == "auto gave cpu up: trying it took more than 5 % of the run on gpu"
+    assert decision.reason == "auto stopped the trial of cpu, which took more than 5 % of the run on gpu"
     assert not decision.compared
 
 
@@ -187,7 +187,7 @@ def test_what_is_not_worth_it_is_not_tried(epochs: int, opening: float, monkeypa
     rivals = Rivals(monkeypatch, 1.0, 0.1, opening=opening)
     rivals.train(epochs=epochs)
     assert (rivals.gpu.opened, rivals.cpu.opened) == (1, 0)
-    reason = f"auto did not try the CPU engine: the rest of the run takes only some {epochs - 4}.0 s"
+    reason = f"auto did not try the CPU engine: the rest of the run takes only about {epochs - 4}.0 s"
     assert rivals.heard == [("gpu", reason)]
 
 

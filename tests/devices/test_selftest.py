@@ -95,7 +95,7 @@ def test_import_error_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(JsonCache, "write", lambda *_: pytest.fail("it is cached"))
     checks = selftest.self_test("0")
     assert [check.name for check in checks] == [selftest.IMPORTS]
-    assert selftest.keep(select_adapter(), checks)[0].endswith("repair the installation, the driver is not tested")
+    assert selftest.keep(select_adapter(), checks)[0].endswith("repair the installation; the driver was not tested")
 
 
 def test_a_child_that_hangs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from difflogic.gpu.adapter import Adapter, select_adapter
 
 GOOD = [Check("device", True, "opens"), Check("long loops", True, "carried out in full")]
 BAD = [Check("device", True, "opens"), Check("gradients", False, "gradients differ by 0.1 of the layer's largest")]
-REFUSAL = r"failed the self-test and is not trained on, gradients: gradients differ by 0.1.*difflogic doctor"
+REFUSAL = r"failed the self-test and cannot be used, gradients: gradients differ by 0.1.*difflogic doctor"
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -49,7 +49,7 @@ def test_one_test_per_driver(
     told = capsys.readouterr()
     assert told.out == ""
     assert f"difflogic: checking {adapter.name} against the reference, once per driver ..." in told.err
-    assert f"difflogic: checked {adapter.name}: it can be trusted (0 s)." in told.err
+    assert f"difflogic: checked {adapter.name}: the self-test passed (0 s)." in told.err
     forbid_tests(monkeypatch)
     selftest.require(adapter)
     assert capsys.readouterr().err == ""

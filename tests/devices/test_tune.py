@@ -159,7 +159,7 @@ def test_a_variant_that_computes_something_else_is_refused(tuner: Make, cache: P
     one = tuner(favours(BEST, 2))
     one.measured.add(LaunchConfig(8, 2), dict.fromkeys(tune.FUSED, 1.0))
     one._expected = [b"other"]
-    with pytest.raises(DeviceError, match=r"gives other numbers than the default on .*: nothing was stored"):
+    with pytest.raises(DeviceError, match=r"and the default give different results on .*: nothing was stored"):
         one.run()
     assert not cache.exists()
     assert tuning_cache.MEASURED.read() == {}
@@ -192,7 +192,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
         terminal.setattr(sys.stdout, "isatty", lambda: True, raising=False)
         assert main(["tune"]) == 130
     out = capsys.readouterr().out
-    assert "At most 6 variants; each is compiled" in out
+    assert "At most 6 variants; compiling each" in out
     assert "Stopped: 2 measured variant(s) are saved; tune again to continue." in out
     stopping = False
     assert main(["tune"]) == 0

@@ -59,9 +59,9 @@ def test_fresh_moments_are_zero_and_separate() -> None:
 @pytest.mark.parametrize(
     ("name", "without", "words"),
     [
-        ("damage", "probe_damage", "needs probe_damage"),
-        ("damage", "target", "needs rule"),
-        ("boards and a rule, torus", "rule", "needs rule"),
+        ("damage", "probe_damage", "requires probe_damage"),
+        ("damage", "target", "requires rule"),
+        ("boards and a rule, torus", "rule", "requires rule"),
     ],
 )
 def test_job_needs_all_of_its_parts(name: str, without: str, words: str) -> None:
@@ -72,7 +72,7 @@ def test_job_needs_all_of_its_parts(name: str, without: str, words: str) -> None
 def test_job_refuses_parts_that_its_configuration_lacks() -> None:
     job = task_job("damage")
     masks = np.ones((job.config.task.steps, 1, 1, 1), dtype=np.float32)
-    with pytest.raises(DataError, match="has no probe_masks"):
+    with pytest.raises(DataError, match="must not have probe_masks"):
         replace(job, probe_masks=masks)
-    with pytest.raises(DataError, match="follow from the starts"):
+    with pytest.raises(DataError, match="whose targets depend on the initial states"):
         _ = task_job("boards and a rule, torus").fixed_target

@@ -35,11 +35,11 @@ def changed(array: np.ndarray, value: float) -> np.ndarray:
         ({"x": changed(X.astype(float), 1e39)}, "x contains NaN or infinity."),
         (
             {"x": changed(X, 0.5), "mode": "hard"},
-            "Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.",
+            "In hard mode, every value of x must be 0 or 1: round x, or use mode='soft'.",
         ),
         ({"masks": MASKS[..., 0]}, "masks must have shape [3, 5, 6, 1], got [3, 5, 6]."),
         ({"masks": MASKS[:2]}, "masks must have shape [3, 5, 6, 1], got [2, 5, 6, 1]."),
-        ({"masks": changed(MASKS, 0.5)}, "masks must be 0 or 1: 1 where a cell takes its new state."),
+        ({"masks": changed(MASKS, 0.5)}, "masks must be 0 or 1: 1 if a cell takes its new state."),
         ({"masks": changed(MASKS, np.inf)}, "masks contains NaN or infinity."),
     ],
 )
@@ -53,7 +53,7 @@ def test_a_grid_that_does_not_fit_is_refused(arguments: dict[str, Any], message:
 
 @pytest.mark.parametrize("x", ["noise", [[1, 2], [3]], {}])
 def test_values_that_are_no_array_are_refused(x: Any) -> None:
-    with pytest.raises(DataError, match=r"^x must be one array of numbers: "):
+    with pytest.raises(DataError, match=r"^x must be an array of numbers: "):
         check_grids(CIRCUIT, x, 1)
 
 

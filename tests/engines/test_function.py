@@ -120,7 +120,7 @@ def test_a_function_moves_to_the_bit_and_back(any_engine: Engine) -> None:
     back = function.to(there).to(here)
     assert (Device(back.selector), back.hard) == (here, True)
     np.testing.assert_array_equal(back.circuit.flat_logits(), circuit.flat_logits())
-    with pytest.raises(UsageError, match=r"give Device\('cpu'\)"):
+    with pytest.raises(UsageError, match=r"pass Device\('cpu'\)"):
         function.to("cpu")  # type: ignore[arg-type]
 
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_computed() -> None:
     function = REFERENCE.open_function(feed_forward(5, 3), [4], hard=True)
     for x, sentence in (
         (np.zeros((5, 4)), r"x must have shape \[4, 5\], got \[5, 4\]"),
-        (np.full((4, 5), 0.5), "A hard function needs values of 0 or 1"),
+        (np.full((4, 5), 0.5), "A hard function expects x of 0 and 1, got other values"),
         (np.full((4, 5), np.nan), "x contains NaN or infinity"),
     ):
         with pytest.raises(DataError, match=sentence):

@@ -42,4 +42,4 @@ def test_an_adapter_that_cuts_loops_short_is_refused(device: GpuDevice) -> None:
         open_simulation(SimulationSpec(life(), 8, 8), np.zeros((8, 1, 1), dtype=np.uint64), "gpu")
     _, check, *_ = islice(selftest._checks("0"), 2)
     assert (check.name, check.passed) == ("long loops", False)
-    assert check.detail.endswith("install a newer one, or use --engine cpu")
+    assert check.detail.endswith("install a newer driver, or use --engine cpu")

@@ -53,5 +53,5 @@ def test_a_step_that_was_drawn_is_the_same_wherever_the_run_began() -> None:
 
 @pytest.mark.parametrize("units", [0, CERTAIN + 1])
 def test_a_scene_has_a_probability(units: int) -> None:
-    with pytest.raises(DataError, match=f"1 to {CERTAIN} units of probability, got {units}"):
+    with pytest.raises(DataError, match=f"fire_units must be between 1 and {CERTAIN}, got {units}"):
         SimulationSpec(life(), 5, 5, units)

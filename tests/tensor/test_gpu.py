@@ -187,7 +187,7 @@ def test_two_devices_in_one_operation(gpu: Device) -> None:
             DeviceMismatchError, match=r"a is on gpu:0 \(\w+\) and b on cpu: move one, b\.to\(a\.device\)"
         ):
             op()
-    with pytest.raises(DeviceMismatchError, match=r"gathered needs both on one device, but tensors\[0\] is on gpu:0"):
+    with pytest.raises(DeviceMismatchError, match=r"operands on the same device, but tensors\[0\] is on gpu:0"):
         gathered([there, here], [0])
     with pytest.raises(UsageError, match=r"float64 is not supported on gpu:0 \(\w+\): a tensor is float32"):
         Tensor([1.0], dtype="float64").to(gpu)

@@ -66,7 +66,7 @@ def test_a_parameter_without_a_gradient_stays() -> None:
     assert (used.item(), unused.item()) == (0.5, 1)
     with pytest.raises(UsageError, match="at least one parameter"):
         optim.Adam([])
-    with pytest.raises(DeviceMismatchError, match=r"Adam needs both on one device, but parameters\[0\] is on cpu"):
+    with pytest.raises(DeviceMismatchError, match=r"Adam expects operands on the same device, but parameters\[0\] is"):
         optim.Adam([used, Tensor([1.0], "reference", requires_grad=True)])
 
 

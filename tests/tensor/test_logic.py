@@ -75,7 +75,7 @@ def test_other_shapes_and_devices_are_refused() -> None:
     layer = nn.Logic(noisy())
     with pytest.raises(ShapeError, match=r"This circuit needs x of the shape \(B, 5\), not \(5,\)"):
         layer(Tensor(np.zeros(5)))
-    with pytest.raises(DeviceMismatchError, match="Logic needs both on one device"):
+    with pytest.raises(DeviceMismatchError, match="Logic expects operands on the same device"):
         layer(Tensor(np.zeros((1, 5)), "reference"))
 
 

@@ -233,7 +233,7 @@ def test_population_is_a_positive_number(population: int, config: Config, one: E
 
 
 @pytest.mark.parametrize(
-    ("batch", "population", "fits"), [(3, 2**31, r"at most (\d+) such"), (2**31, 1, "smaller grid, batch")]
+    ("batch", "population", "fits"), [(3, 2**31, r"train at most (\d+)"), (2**31, 1, "smaller grid, batch")]
 )
 def test_training_beyond_memory_says_what_fits(
     batch: int, population: int, fits: str, config: Config, engine: Engine, tmp_path: Path
