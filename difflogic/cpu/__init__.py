@@ -1,7 +1,7 @@
 """CPU engine: the kernels of `reference/kernels/` and their training loop, compiled by Numba.
 
 A *tile* is `TILE` consecutive cells. Inside a tile every node is one row of `TILE` floats, and a gate is a few SIMD
-instructions on rows (`codegen/vectors.py`). The tiles of one CA step are independent. `runner.py` distributes them
+instructions on rows (`codegen/vectors.py`). The tiles of a CA step are independent. `runner.py` distributes them
 over threads, in blocks of consecutive tiles, and starts a step only when the previous one is complete. Sums are taken
 per block, then over the blocks in order, so results do not depend on the number of threads or on their timing.
 

@@ -44,7 +44,7 @@ class CpuEngine:
     selector = "cpu"
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compile the kernels unless they are cached. Without `threads`, use NUMBA_NUM_THREADS or one per processor."""
+        """Compile the kernels unless cached; if `threads` is None, use NUMBA_NUM_THREADS or one per processor."""
         self.threads = threads or default_threads()
         compiled_by = f"Numba {numba.__version__}, {vector_unit()}"
         variant = {"threads": self.threads}
@@ -85,7 +85,7 @@ class CpuEngine:
         return states
 
     def _hard_workspace(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> HardWorkspace:
-        """Return the cached workspace if it has this wiring and shape, otherwise a new one.
+        """Return the cached workspace if it is for this wiring and shape, otherwise a new one.
 
         A workspace is not in the cache while it is in use, so that two threads never share it.
         """

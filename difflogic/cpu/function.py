@@ -13,7 +13,7 @@ from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 
 SMALL = 1 << 16
-"""Maximum number of gate evaluations (one per tile) in a single thread; starting another costs as much as 10,000."""
+"""Maximum number of gate evaluations (one per tile) in a single thread; starting a thread costs as much as 10,000."""
 
 
 class CpuFunction(CircuitFunction):

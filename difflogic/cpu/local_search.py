@@ -166,7 +166,7 @@ def run_search(
     thread: int, program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched,
     gates: Array, costs: Array, words: Array, rises: bool, counters: Array,
 ) -> None:  # fmt: skip
-    """Do this thread's part of an epoch; if `words` contains no rounds, the circuit is only evaluated."""
+    """Run this thread's part of an epoch; if `words` contains no rounds, the circuit is only evaluated."""
     steps, items = len(buffers.marks) - 1, buffers.near.shape[2] // WORDS
     # A round is a phase in which only the first item does work, and then a phase for each step of the rollout. One more
     # phase ends the last round.
@@ -213,7 +213,7 @@ def _begin(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
     rounds: Array,
 ) -> None:  # fmt: skip
-    """Choose the candidates by the random words `rounds [1 or 0, LANES, DRAWN]`, and prepare their rollout."""
+    """Choose candidates with the random words `rounds [1 or 0, LANES, DRAWN]`, and prepare their rollout."""
     steps, visible = len(buffers.marks) - 1, len(searched.targets)
     for words in rounds:
         # A round tests 63 candidates for the price of one rollout. Bit 0 of every word belongs to the current circuit,
@@ -284,7 +284,7 @@ def _choose(program: Program, searched: Searched, gates: Array, draws: Array) ->
 
 @inlined
 def _put(words: Array, function: int, lane: int) -> None:
-    """Set the function of the gate with coefficients `words` in one lane."""
+    """Set a gate's function in one lane of its coefficients `words`."""
     bit = np.int64(1) << lane
     for index in range(4):
         words[index] = words[index] | bit if GATE_BITS[function, index] else words[index] & ~bit
@@ -336,7 +336,7 @@ _stuck = inlined(stuck)
 
 @inlined
 def _best(scores: Array, word: int) -> int:
-    """Return the best candidate, among equals by the random `word`; 0 if all are worse than the current circuit."""
+    """Return the lane of the best candidate (`word` breaks ties), or 0 if all are worse than the current circuit."""
     # Equal candidates are accepted: the search drifts among equally wrong circuits to one that a further change
     # improves.
     best, ties = scores[0], 0

@@ -66,7 +66,7 @@ class CpuModel:
     # evaluation ---------------------------------------------------------------------------------------
 
     def _evaluator(self, shape: Shape, threads: int) -> HardWorkspace:
-        """Make the workspace that runs evaluation grids and batch together, in separate groups of 32 samples."""
+        """Return a workspace that runs evaluation grids and batch together, in separate groups of 32 samples."""
         job = self._job
         self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
         # Words have 64 bits here and 32 on the GPU, and groups of 32 samples are the common unit. For example, 40
@@ -131,7 +131,7 @@ class CpuModel:
         return sum(value.nbytes for fields in tuples for value in fields if isinstance(value, np.ndarray))
 
     def close(self) -> None:
-        """Do nothing: the buffers are freed with the object."""
+        """Do nothing, since the buffers are freed with the object."""
 
 
 def _groups(samples: int) -> int:
@@ -140,7 +140,7 @@ def _groups(samples: int) -> int:
 
 
 def time_phases(model: CpuModel) -> list[tuple[str, int, float]]:
-    """Do one train step phase by phase; return `(name, number of CA steps or 1, seconds)` of each kind of phase."""
+    """Run one train step phase by phase; return (name, number of CA steps or 1, seconds) for each kind of phase."""
     times = []
     for name, run in groupby(model.epoch, key=lambda phase: phases.NAMES[phase[0]]):
         part = np.array(list(run))

@@ -19,12 +19,12 @@ def rollout(shape: Shape) -> Array:
 
 
 def gradients(shape: Shape) -> Array:
-    """Return the phases that compute loss and gradients, for initial states and targets that the caller has set."""
+    """Return the phases that compute loss and gradients for initial states and targets that the caller has set."""
     return np.concatenate([rollout(shape), _backward(shape)])
 
 
 def step(shape: Shape) -> Array:
-    """Return the phases of a train step, for initial states and targets that the caller has set."""
+    """Return the phases of a train step for initial states and targets that the caller has set."""
     return np.concatenate([gradients(shape), [[ADAMW, 0]]])
 
 
@@ -41,7 +41,7 @@ COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
 
 
 def forward(shape: Shape) -> Array:
-    """Return the phases of the CA steps only, for coefficients that have been computed before."""
+    """Return only the phases of the CA steps, for coefficients that have been computed before."""
     return _list([], shape)
 
 

@@ -60,7 +60,7 @@ class Program(NamedTuple):
     output_slots: int
     """Slot of the first output node, filled by the loss or the next step. The first slots belong to the patch nodes."""
     slots: int
-    """Number of slots."""
+    """Number of slots, each a row of TILE floats."""
     gates: int
     candidates: int
     """Number of candidates of each input, k; 1 if wiring is fixed."""
@@ -73,7 +73,7 @@ class Program(NamedTuple):
 
 
 def make_program(circuit: Circuit) -> Program:
-    """Encode the wiring of a circuit; its logits are not used."""
+    """Return the encoded wiring of a circuit; its logits are not used."""
     layout = flat_layout(circuit)
     # Soft circuits are interpreted: compiling each would take Numba half a minute. One loop, compiled once, runs over
     # these records, and each iteration computes a gate on 32 cells. Gate 3 of the example above, which reads nodes 4

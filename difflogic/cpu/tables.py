@@ -59,7 +59,7 @@ class TileGrid(NamedTuple):
 
 
 def make_grid(shape: Shape, patch: int = PATCH) -> TileGrid:
-    """Make the tables of a batch of grids whose cells read `patch` cells each, 9 or 1."""
+    """Return the tables of a batch of grids whose cells read `patch` cells each, 9 or 1."""
     # Tiles divide the cells of the complete batch, and may contain the end of one grid and the beginning of the next.
     tiles = -(-shape.cells // TILE)
     near, shifts, guard = np.arange(shape.cells)[None], np.zeros(1), 0
@@ -183,7 +183,7 @@ def _product(rows: tuple[Array, Array], columns: tuple[Array, Array], width: int
 
 
 def _stacked(grids: Sequence[TileGrid]) -> Any:
-    """Stack the fields of grids, padded with zeros: see `StepGrids.grids`."""
+    """Return the fields of grids stacked and padded with zeros, as in `StepGrids.grids`."""
     fields: list[Any] = []
     for values in zip(*grids, strict=True):
         arrays = [np.asarray(value) for value in values]
@@ -198,7 +198,7 @@ LOSS, DAMAGED = range(2)
 
 
 def make_marks(shape: Shape) -> Array:
-    """Return which states have a loss and which are damaged: see `TileGrid.marks`."""
+    """Return each state's indices among the loss states and the damaged states, as in `TileGrid.marks`."""
     marks = np.full((shape.steps + 1, 2), -1)
     marks[list(shape.judged_steps), LOSS] = np.arange(len(shape.judged_steps))
     marks[list(shape.damage_steps), DAMAGED] = np.arange(len(shape.damage_steps))

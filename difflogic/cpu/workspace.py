@@ -169,7 +169,7 @@ class SoftWorkspace:
         return rows.reshape(len(rows), shape.batch, shape.height, shape.width, shape.loss_channels)
 
     def set_damage(self, damage: Damage) -> None:
-        """Set the damage and faults of a rollout; used if no job samples them."""
+        """Set the damage and faults of a rollout, if no job samples them."""
         for index in range(len(damage.steps)):
             undamaged = damage.undamaged(index, self.shape.height, self.shape.width)
             self.buffers.undamaged[index, : self.grid.cells] = undamaged.reshape(-1)

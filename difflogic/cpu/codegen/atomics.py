@@ -10,13 +10,13 @@ from numba.core.cgutils import get_or_insert_function
 from difflogic.cpu.codegen.compiled import inlined, intrinsic
 
 SPINS = 200
-"""Number of loads of a counter, about a microsecond in all, before a waiting thread yields its core."""
+"""Number of times a waiting thread loads a counter, about a microsecond in all, before it yields its core."""
 NO_END = 1 << 62
 """Value for the argument `yields` of `pause` that makes a waiting thread never sleep."""
 TAKEN, DONE = 0, 8
-"""Indices in the argument `counters` of `take`: numbers of taken and of finished items, on separate cache lines."""
+"""Indices in the argument `counters` of `take` of the numbers of taken and finished items, on separate cache lines."""
 _NAP, _NAP_TIME = ("Sleep", 1) if os.name == "nt" else ("usleep", 50)
-"""Name of the C function that sleeps, and its argument: milliseconds on Windows, microseconds elsewhere."""
+"""Name of the C function that sleeps, and its argument in milliseconds on Windows, microseconds elsewhere."""
 _YIELD = "SwitchToThread" if os.name == "nt" else "sched_yield"
 
 
@@ -42,7 +42,7 @@ def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add 1 to the int64 `array[index]` atomically if it equals `value`, and return whether it did."""
+    """Add 1 to the int64 `array[index]` atomically if it equals `value`, and return whether 1 was added."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, value = _element(context, builder, signature, arguments), arguments[2]

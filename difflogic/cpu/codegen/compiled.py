@@ -1,4 +1,4 @@
-"""Decorators that compile functions: inlined functions into their callers, entry points once per machine.
+"""Decorators for compiled functions: inlined functions are compiled into callers, entry points once per machine.
 
 Python calls only entry points. Their machine code is cached in the user's cache folder, in one subfolder for each
 combination of sources, Numba version and processor. Numba's own cache would not suffice: it checks only the file of the
@@ -61,12 +61,12 @@ def _refuse(name: str, *_: Any, **__: Any) -> None:
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """Turn a function, whose first parameter is the typing context, into a Numba intrinsic that emits LLVM code."""
+    """Make a Numba intrinsic, which emits LLVM code, of a function whose first parameter is the typing context."""
     return extending.intrinsic(function)
 
 
 def entry_point(function: Callable[..., Any]) -> Any:
-    """Turn a function into one that Python can call: the first call compiles it, or loads it from the cache."""
+    """Make a function callable from Python; the first call compiles it or loads it from the cache."""
     # Numba itself compares the modification time of one file. Here a change of any file of the engine changes the
     # name of the folder, so that stale code is never loaded, even after files are copied or checked out.
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())  # Numba reads the setting when it decorates
@@ -130,7 +130,7 @@ def cache_folder() -> Path:
 
 
 def users_folder() -> Path:
-    """Return the parent of all cache folders, in NUMBA_CACHE_DIR if set, otherwise in the user's cache folder."""
+    """Return the parent of all cache folders: in NUMBA_CACHE_DIR if set, otherwise in the user's cache folder."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     return Path(chosen) / "difflogic" if chosen else user_cache() / "numba"
 

@@ -1,4 +1,4 @@
-"""Flush denormal floats (those too small for a full mantissa) to 0 while compiled code runs.
+"""Flush denormal floats (those too small for a complete mantissa) to 0 while compiled code runs.
 
 In a deep circuit of pass-through gates, millions of gradients shrink to denormals, far below anything that affects
 the optimiser, and processors take many times as long to compute with them.
@@ -51,7 +51,7 @@ def _machine() -> str:
 
 
 def _get(builder: Any) -> Any:
-    """Emit a read of the floating-point control register, as 64 bits; 0 on an unknown processor."""
+    """Emit code that reads the floating-point control register, as 64 bits; 0 on an unknown processor."""
     word = ir.IntType(64)
     # The instructions copy the register only to and from memory, here on the stack.
     if _machine() == "x86":

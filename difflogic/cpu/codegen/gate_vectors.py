@@ -20,7 +20,7 @@ _INTEGERS = ir.VectorType(ir.IntType(32), _FLOATS.count)
 
 _LOG2_E = math.log2(math.e)
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-"""High and low part of ln 2, which is their sum; products of the high part with small integers are exact."""
+"""High and low part of ln 2, whose sum is ln 2; products of the high part with small integers are exact."""
 _POLYNOMIAL = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 """Coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln(2)/2`, highest power first (from `expf` of Cephes)."""
 _MAGIC = 1.5 * 2**23 + 127
@@ -67,7 +67,7 @@ def root(_: Any, x: Any) -> Any:
 
 @intrinsic
 def clip(_: Any, x: Any, least: Any, most: Any) -> Any:
-    """Clip `x` to the range from `least` to `most`."""
+    """Return `x` with each lane clipped to the range from `least` to `most`."""
     # Ordered comparisons are false for NaN, which becomes `most`. This does no harm: a step whose gradients are not
     # finite has been skipped before.
     return operation(lambda b, x, least, most: _larger(b, _smaller(b, x, most), least), x, least, most)
@@ -95,13 +95,13 @@ def _reduction(combine: Callable[..., Any]) -> Any:
 
 @intrinsic
 def group_largest(_: Any, x: Any, count: Any) -> Any:
-    """Return in each lane the maximum of its group of `count` adjacent lanes; `count` is 2, 4, 8 or 16."""
+    """Return a vector with each lane's maximum over its group of `count` adjacent lanes; `count` is 2, 4, 8 or 16."""
     return _grouped(_larger)
 
 
 @intrinsic
 def group_total(_: Any, x: Any, count: Any) -> Any:
-    """Return in each lane the sum of its group of `count` adjacent lanes; `count` is 2, 4, 8 or 16."""
+    """Return a vector with each lane's sum over its group of `count` adjacent lanes; `count` is 2, 4, 8 or 16."""
     return _grouped(add_vectors)
 
 

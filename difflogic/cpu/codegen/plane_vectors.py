@@ -27,7 +27,7 @@ def bit_or(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
-    """Return vectors of both uint32 words of threefry2x32 for the counters `(first, k)`, `(first + 1, k)`, ..."""
+    """Return vectors of the two uint32 words of threefry2x32 for the counters `(first, k)`, `(first + 1, k)`, ..."""
 
     # Twice as many blocks as fit a register: each round depends on the previous one, and two independent chains hide
     # that latency.
@@ -42,7 +42,7 @@ def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
 
 @intrinsic
 def following_blocks(_: Any, low: Any, high: Any) -> Any:
-    """Apply four more rounds of threefry to random blocks, and return the new random blocks."""
+    """Return the random blocks `low` and `high` after four more rounds of threefry."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         low, high = arguments
@@ -69,7 +69,7 @@ def store_blocks(_: Any, array: Any, index: Any, low: Any, high: Any) -> Any:
 
 
 def _threefry(builder: Any, key: tuple[Any, Any], x0: Any, x1: Any) -> tuple[Any, Any]:
-    """Compute `difflogic.core.prng.threefry2x32` on vectors."""
+    """Emit `difflogic.core.prng.threefry2x32` on vectors of counters."""
 
     def constant(value: int) -> Any:
         return ir.Constant(_HALVES, [value] * TILE)
@@ -93,7 +93,7 @@ def _four_rounds(builder: Any, x0: Any, x1: Any, group: int) -> tuple[Any, Any]:
 
 @intrinsic
 def call_rows(_: Any, address: Any, cells: Any, source: Any, target: Any, fire: Any, rows: Any, count: Any) -> Any:
-    """Call the function of type ROWS at `address`; `source` and `target` are indices in `cells`, `count` is per row."""
+    """Call the ROWS function at `address`; `source` and `target` are indices in `cells`, `count` is words per row."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, cells, source, target, fire, *numbers = arguments

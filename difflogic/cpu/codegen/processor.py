@@ -1,11 +1,11 @@
-"""The processor that code is compiled for."""
+"""Name and features of the processor for which code is compiled."""
 
 from llvmlite import binding
 from numba.core import config
 
 
 def target() -> tuple[str, str]:
-    """Return the processor's name and features as LLVM names them, or those in Numba's settings, if any."""
+    """Return the processor's name and features in LLVM's notation, or those in Numba's settings, if any."""
     features = config.CPU_FEATURES
     if features is None:
         features = binding.get_host_cpu_features().flatten()

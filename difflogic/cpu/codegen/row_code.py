@@ -29,7 +29,7 @@ _GATES: dict[int, Callable[..., Any]] = {
 
 
 class RowCode:
-    """Machine code for the rows of a netlist: functions of the type `plane_vectors.ROWS`, freed with this object."""
+    """Machine code that steps the rows of a netlist: functions of type `plane_vectors.ROWS`, freed with this object."""
 
     def __init__(self, netlist: CellNetlist) -> None:
         self._program = column_program(netlist)
@@ -127,7 +127,7 @@ class _Builder:
         ir.IRBuilder(after).ret_void()
 
     def _row(self, builder: Any, source: Any, target: Any, fire: Any, carried: dict[Value, Any]) -> dict[Value, Any]:
-        """Emit the step of one vector of a row, with values `carried` from the row above; return those to carry on."""
+        """Emit one step of one vector of a row, with values `carried` from the row above; return the next row's."""
         values = dict(carried)
         for value in self._loop.row:
             values[value] = self._computed(builder, source, value, values)

@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "llvm"
 
 @cache
 def sources() -> tuple[str, ...]:
-    """Return all that Numba's output depends on: versions of Numba and llvmlite, texts of the sources, and settings."""
+    """Return everything that Numba's output depends on: versions of Numba and llvmlite, source texts, and settings."""
     packages = [FOLDER.parents[2] / name for name in ("core", "cpu", "engine", "model")]
     files = [path.read_text(encoding="utf-8") for package in packages for path in sorted(package.rglob("*.py"))]
     settings = [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
@@ -33,7 +33,7 @@ def sources() -> tuple[str, ...]:
 
 @cache
 def folder() -> Path:
-    """Return the folder of the bitcode for these sources and compilers, which may not exist."""
+    """Return the folder of the bitcode for these sources and compilers, which need not exist."""
     # The name of the system is part of the hash because threads on Windows call other functions to wait.
     return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize), str(PART))
 

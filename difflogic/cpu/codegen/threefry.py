@@ -1,4 +1,4 @@
-"""Random numbers in compiled code, with the same bits as those of `difflogic.core.prng`."""
+"""Random numbers in compiled code, bit for bit equal to those of `difflogic.core.prng`."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from difflogic.cpu.codegen.compiled import inlined
 
 @inlined
 def threefry2x32(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
-    """Return two random uint32 for the key and the counters `(x0, x1)`; all words are uint32."""
+    """Return two random words for the key `(key0, key1)` and the counter `(x0, x1)`; all words are uint32."""
     # The key schedule has three words; the third and its constant come from Threefish (Skein), so that a key of zeros
     # still mixes. Unrolled, so that the rotation distances are constants of the machine code.
     key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
@@ -44,7 +44,7 @@ def _round(x0: Any, x1: Any, distance: Any) -> Any:
 
 @inlined
 def split(key0: Any, key1: Any) -> Any:
-    """Return the two keys that `difflogic.core.prng.split` returns, as four words."""
+    """Return the two keys of `difflogic.core.prng.split` as four words."""
     a0, b0 = threefry2x32(key0, key1, np.uint32(0), np.uint32(2))
     a1, b1 = threefry2x32(key0, key1, np.uint32(1), np.uint32(3))
     return a0, a1, b0, b1

@@ -28,7 +28,7 @@ from difflogic.cpu.codegen.processor import PART, PARTS
 TILE = 32
 """Number of cells per tile: enough to amortise the overhead of a gate, while all rows of a step fit the L2 cache."""
 WORDS = TILE // 2
-"""Number of 64-bit words that take as much memory as a row of TILE floats."""
+"""Number of 64-bit words that occupy as much memory as a row of TILE floats."""
 
 _FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 LINE = 64
@@ -55,7 +55,7 @@ floats, words, halves = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD,
 parts = _Vector("Part", _FLOAT, PART)
 """Type of PART floats of a row."""
 eights = _Vector("Eight", _FLOAT, min(PARTS))
-"""Type of eight partial sums, one per lane modulo 8; eight is the smallest possible PART."""
+"""Type of eight partial sums, one per lane number modulo 8; eight is the smallest possible PART."""
 gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
 """Type of sixteen floats, one for each gate function."""
 
@@ -184,7 +184,7 @@ def _zeros(kind: _Vector) -> Any:
 
 
 def operation(build_one: Callable[..., Any], *operands: Any) -> Any:
-    """Return the signature and the builder of an operation on vectors of one type, whose result has that type too."""
+    """Return the signature and the builder of an operation on vectors of one type, with a result of this type."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return build_one(builder, *arguments)
@@ -315,7 +315,7 @@ def add_vectors(builder: Any, x: Any, y: Any) -> Any:
 
 
 def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = add_vectors) -> Any:
-    """Emit additions (or `combine`) of the two halves of a vector, repeated until `lanes` lanes are left."""
+    """Emit additions (or `combine`) of a vector's two halves, repeated until `lanes` lanes are left."""
     # Halves, not adjacent lanes: with AVX2, 32 floats are four registers, and adding registers moves no lane.
     while (count := vector.type.count) > lanes:
         low = shuffled(builder, vector, vector, range(count // 2))
@@ -329,7 +329,7 @@ _BY_LANE, _BY_SIDE = ((0, 0), (0, 1), (1, 0), (1, 1)), ((0, 0), (1, 0), (0, 1), 
 
 
 def _interleaved(builder: Any, x: Any, y: Any, order: Sequence[tuple[int, int]]) -> Any:
-    """Emit the sums of lanes n and n + 2 of every four lanes, for both vectors, stored in the given order."""
+    """Emit the sums of lanes n and n + 2 of every four lanes, for both vectors, stored in the order `order`."""
     sums, count = [], x.type.count
     for shift in (0, 2):
         # With 16 lanes, those of y are numbered from 16. In the order `_BY_LANE`, shift 0 selects lanes 0, 16, 1, 17

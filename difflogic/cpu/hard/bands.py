@@ -97,7 +97,7 @@ class Pass(NamedTuple):
 def simulate(
     sheet: Sheet, thread: int, mode: int, parity: int, first_step: int, steps: int, masks: Array, counters: Array
 ) -> None:
-    """Do this thread's part of `steps` steps, beginning with step number `first_step`.
+    """Run this thread's part of `steps` steps, beginning with step number `first_step`.
 
     The first pass reads the half `parity` of `Sheet.edges`. `masks` are uint64 `[T, H, words]` in the mode GIVEN, else
     `[1, 0, 0]`. `counters` are int64 `[bands * APART]`, initially 0.
@@ -124,7 +124,7 @@ def simulate(
 
 @inlined
 def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> Any:
-    """Take a band; return its index and its next pass number: -1 if none can begin now, `passes` if all are done.
+    """Take a band; return its index and its next pass number, which is -1 if none can begin, `passes` if all are done.
 
     The band belongs to this thread or, after many failed `looks`, to any thread. A pass may begin when the bands above
     and below have done the previous pass: then their edges are ready, and they have read the edges that it overwrites.
@@ -149,7 +149,7 @@ def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> An
 
 @inlined
 def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
-    """Prepare a pass: make room for its steps, and copy the edges of the bands above and below next to the band."""
+    """Return a prepared pass, after making room for its steps and copying the edges of both neighbours next to it."""
     bands, pitch = _bands(sheet), _pitch(sheet)
     first, last = sheet.height * band // bands, sheet.height * (band + 1) // bands
     rows, base = last - first, band * sheet.capacity
@@ -200,7 +200,7 @@ def _copy(target: Array, target_row: int, source: Array, source_row: int, pitch:
 
 @inlined
 def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None:
-    """Do the steps of a pass in turn: each computes a block of rows once the previous step has computed its inputs."""
+    """Run the steps of a pass in turn: each computes a block of rows once the previous step has computed its inputs."""
     fronts = sheet.fronts[thread]
     # Step t of n also computes n - t rows of each band next to this one. For example, with four rows, two steps, and
     # bands above and below, the initial state has rows -2 to 5, step 1 computes rows -1 to 4, and step 2 rows 0 to 3.
@@ -319,7 +319,7 @@ def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None
 
 @entry_point
 def settle(sheet: Sheet, parity: int) -> None:
-    """Set all guards and edges after the caller has copied a state into `cells`."""
+    """Set all guards and edges, after the caller has copied a state into `cells`."""
     bands = _bands(sheet)
     for band in range(bands):
         rows = sheet.height * (band + 1) // bands - sheet.height * band // bands

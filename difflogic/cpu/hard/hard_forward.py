@@ -26,7 +26,7 @@ class HardBuffers(NamedTuple):
     words: Array
     """uint64 `[n, C, columns + 8]`: state `t` is `words[t % n]`; column `columns` is 0, for cells outside the grid."""
     near: Array
-    """int64 `[1 or T, 9, columns]`: column of each neighbour, by patch position; one table, or one for each step."""
+    """int64 `[1 or T, 9, columns]`: column of each neighbour by patch position, in one table or in one per step."""
     tiles: Array
     """int64 `[1 or T]`: number of tiles of columns that a step computes."""
     masks: Array
@@ -51,7 +51,7 @@ class HardBuffers(NamedTuple):
 def run_hard(
     thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
 ) -> None:
-    """Do this thread's part of `steps` steps from the state `words[0]`; first one thread simplifies the circuit."""
+    """Run this thread's part of `steps` steps from the state `words[0]`; first, one thread simplifies the circuit."""
     _steps(thread, steps, program, logits, buffers, plan, counters)
 
 

@@ -45,7 +45,7 @@ class HardPlan(NamedTuple):
     """int64 `[C, 3]`: lengths of the prefixes of these three lists for the last step (level 1), the step before it, and
     so on; the steps before those of the last level use the prefixes of the last level."""
     levels: Array
-    """int64 `[1]`: number of levels."""
+    """int64 `[1]`: number of levels in use."""
     aliases: Array
     """int64 `[N]`: the node or constant that each node equals."""
     rows: Array
@@ -202,7 +202,7 @@ def _order(program: Program, plan: HardPlan) -> None:
 
 @inlined
 def _source(program: Program, instance: int, side: int, aliases: Array) -> int:
-    """Return the node or constant that input `side` of an instance equals."""
+    """Return the node or constant that input `side` (0 or 1) of an instance equals."""
     return int(aliases[program.records[RECORD * instance + side] // TILE])
 
 

@@ -69,7 +69,7 @@ class HardWorkspace:
         return self.buffers.words.nbytes
 
     def set_start(self, words: Array) -> None:
-        """Set the initial states, uint32 `[C, g*H*W]` from `pack_grids`, and apply the damage and faults of step 0."""
+        """Set the initial states, uint32 `[C, g*H*W]` of `pack_grids`, and apply the damage and faults of step 0."""
         start = self.buffers.words[0, :, : self.shape.cells]
         start[:] = _joined(words, self.shape.cells_per_grid)
         if 0 in self.shape.damage_steps:
@@ -85,7 +85,7 @@ class HardWorkspace:
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
     def set_damage(self, parts: Sequence[tuple[int, Damage]]) -> None:
-        """Set damage and faults; `parts` are pairs of the index of the first group of 32 samples and their damage."""
+        """Set damage and faults; `parts` are pairs of the index of a first group of 32 samples and its damage."""
         height, width, buffers = self.shape.height, self.shape.width, self.buffers
         for index in range(len(self.shape.damage_steps)):
             masks = [(first, damage.undamaged(index, height, width)[..., None]) for first, damage in parts]

@@ -20,7 +20,7 @@ from difflogic.engine.shape import Array
 
 
 class Nodes(NamedTuple):
-    """Mutable graph of ANDs and XORs. Literals are as in `circuits.synthesis.xag`; XORs may also read inverted ones."""
+    """Mutable graph of ANDs and XORs. Literals are as in `circuits.synthesis.xag`; XORs may read inverted ones."""
 
     inputs: int
     xor: Array
@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
     flipped: Array
     """uint64 `[N, W]`: values after a gate is flipped."""
     behind: Array
-    """uint8 `[N]`: 1 if a node depends on the gate, 2 if its values changed as well."""
+    """uint8 `[N]`: 1 if a node depends on the gate, 2 if its values have changed, too."""
     on: Array
     """uint64 `[2, W]`: samples in which the gate (0) or a new inner gate (1) must be 1."""
     off: Array
@@ -62,11 +62,11 @@ class Scratch(NamedTuple):
     covers: Array
     """int64 `[2, 2, MOST_COVERS]`: for each gate, as in `on`, literals that cover it, and that cover its inverse."""
     covering: Array
-    """int64 `[2, 2]`: number of literals in `covers`."""
+    """int64 `[2, 2]`: number of literals in each row of `covers`."""
     hashes: Array
     """uint64 `[N]`: hash of each divisor."""
     stack: Array
-    """int64 `[4N + outputs]`: scratch."""
+    """int64 `[4N + outputs]`: scratch for stacks of nodes."""
     outer: Array
     """int64 `[3]`: the outer of two new gates: 1 for an XOR, the literal that it reads, 1 if its result is inverted."""
     best: Array
@@ -154,7 +154,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
 
 @inlined
 def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
-    """Return the number of gates, with `node`, that become dead if nothing reads `node`, but x, y and z stay in use."""
+    """Return the number of gates, including `node`, that become dead without readers of `node` if x, y and z stay."""
     nodes.readers[x] += 1
     nodes.readers[y] += 1
     nodes.readers[z] += 1
@@ -236,7 +236,7 @@ def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def meet(nodes: Nodes, literal: int, other: int, unwanted: Array) -> bool:
-    """Return whether an AND of two literals is 1 in an unwanted sample."""
+    """Return whether the AND of two literals is 1 in a sample of the mask `unwanted`."""
     x, y = inversion(literal), inversion(other)
     for word in range(len(unwanted)):
         if (nodes.values[literal >> 1, word] ^ x) & (nodes.values[other >> 1, word] ^ y) & unwanted[word]:
@@ -372,7 +372,7 @@ def choose_divisors(nodes: Nodes, work: Scratch, node: int, most: int) -> int:
 
 @inlined
 def look_for(nodes: Nodes, work: Scratch, node: int, least: int, most_gates: int, most_divisors: int) -> bool:
-    """Write the best replacement of a gate to `best`; return whether a replacement saves at least `least` gates."""
+    """Write the best replacement of a gate to `best`; return whether it saves at least `least` gates."""
     work.best[:] = 0
     work.best[NODE], work.best[GAIN], work.best[ENOUGH] = node, least, 0 if least < 0 else nodes.numbers[COUNT] + 1
     gates = min(most_gates, freed(nodes, work.stack, node, 0, 0, 0) - least)

@@ -31,7 +31,7 @@ from difflogic.cpu.hard.replacements import (
 from difflogic.engine.shape import Array
 
 STEP_BACK = 16
-"""Average number of moves of a walk per move that may add a gate."""
+"""Average number of moves in a walk per move that may add a gate."""
 SPARE = 4
 """Number of unused node numbers beyond those of the gates."""
 

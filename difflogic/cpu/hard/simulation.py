@@ -1,4 +1,4 @@
-"""Simulate hard circuits on all cores: see `bands`."""
+"""Simulate hard circuits on all cores; see `bands` for the method."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class CpuSimulation:
             yield words.reshape(rows, spec.channels, sheet.stride)[..., : spec.words]
 
     def close(self) -> None:
-        """Do nothing: all memory is freed with the object."""
+        """Do nothing, since all memory is freed with the object."""
 
 
 @cache

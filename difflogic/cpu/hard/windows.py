@@ -18,7 +18,7 @@ from difflogic.engine.shape import Array
 OUTSIDE, READ, INSIDE = range(3)
 """Roles of nodes in a window: unrelated, read by the window, or one of its gates."""
 UPHILL = 4
-"""Inverse of the probability that a result which enlarges a window is accepted, within the graph's limit of gates."""
+"""Inverse of the probability that a result which enlarges a window is accepted, within the graph's maximum of gates."""
 
 
 class Window(NamedTuple):
@@ -75,7 +75,7 @@ def walk_windows(
     nodes: Nodes, work: Scratch, part: Nodes, scratch: Scratch, window: Window, windows: int, moves: int, divisors: int,
     most: int,
 ) -> None:  # fmt: skip
-    """Optimise `windows` random windows by `moves` random moves per gate; the graph may have at most `most` gates.
+    """Optimise `windows` random windows with `moves` random moves per gate; the graph may have at most `most` gates.
 
     `part` and `scratch` are the buffers of a window as a separate graph, `divisors` is the maximum number of divisors.
     """
@@ -134,7 +134,7 @@ def choose(nodes: Nodes, part: Nodes, window: Window) -> int:
 
 @inlined
 def looped(nodes: Nodes, window: Window) -> np.int64:
-    """Return a gate that the window reads and that depends on a gate of the window; 0 if there is none."""
+    """Return a gate that the window reads and that depends on a gate of the window, or 0 if there is none."""
     window.behind[:] = 0
     for place in range(nodes.numbers[COUNT]):
         node = nodes.order[place]

@@ -1,4 +1,4 @@
-"""Clip gradients element by element, then update the logits by AdamW.
+"""Clip gradients element by element, then update the logits with AdamW.
 
 Epsilon is outside the square root, and the weight decay is decoupled (Loshchilov & Hutter 2019).
 """

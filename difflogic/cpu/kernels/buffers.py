@@ -1,4 +1,4 @@
-"""Arrays and settings of a soft rollout or a training run, as compiled code reads them."""
+"""Arrays and settings of a soft rollout or a training run, in the layout that compiled code reads."""
 
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ class Buffers(NamedTuple):
     undamaged: Array
     """float32 `[D, tiles * TILE]`: 0 in the squares of `corners`, otherwise 1."""
     rule: Array
-    """uint8 `[512]`: truth table of the rule that is learned, or `[0]` without a rule."""
+    """uint8 `[512]`: truth table of the rule to learn, or `[0]` without a rule."""
     x: Array
     """uint8 `[N, H*W, C_in]`: inputs of the data samples, or `[0, 0, 0]`."""
     y: Array

@@ -1,4 +1,4 @@
-"""Learned wiring: compute inputs as weighted sums of their candidates, and the gradients of the weights.
+"""Learned wiring: compute inputs as weighted sums of their candidates, and gradients of the weights.
 
 Each input of an instance has a separate row, after those of the nodes, for its value in the forward pass and its
 adjoint in the backward pass. The gates of a segment share their candidates, which therefore stay in the L1 cache.

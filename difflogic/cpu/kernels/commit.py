@@ -1,4 +1,4 @@
-"""End the gradient computation: decide whether the optimiser makes a step, count the epoch, advance the random keys."""
+"""Finish the gradient computation: decide whether the optimiser makes a step, count the epoch, advance random keys."""
 
 import math
 

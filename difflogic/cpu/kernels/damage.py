@@ -12,7 +12,7 @@ from difflogic.engine.shape import Array
 
 @inlined
 def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Array) -> None:
-    """Sample the squares of damage step number `index` of `corners [D, B, 2]`, from the epoch's training subkey."""
+    """Sample the corners of damage step number `index`, `corners[index] [B, 2]`, with the epoch's training subkey."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(DAMAGE_STREAM))
     half = corners.size // 2
     for sample in range(grid.batch):
@@ -39,7 +39,7 @@ def write_undamaged(grid: TileGrid, index: int, side: int, corners: Array, undam
 
 @inlined
 def zero_squares(rows: Array, first: int, count: int, stride: int, undamaged: Array, place: int) -> None:
-    """Zero the cells of a tile that are 0 in `undamaged[place:]`, in `count` rows `stride` apart from index `first`."""
+    """Zero a tile's cells that are 0 in `undamaged[place:]`, in `count` rows `stride` apart from index `first`."""
     mask = load(undamaged, place)
     for row in range(first, first + count * stride, stride):
         store(rows, row, where(mask, load(rows, row), zeros()))

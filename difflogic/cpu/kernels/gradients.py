@@ -1,4 +1,4 @@
-"""Compute the gradients of logits from the moments of gates."""
+"""Compute the gradients of the logits from the moments of gates."""
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined

@@ -1,4 +1,4 @@
-"""Compute the loss of one tile, a sum of squares over the loss channels, and its adjoint."""
+"""Compute the loss of one tile, a sum of squared errors over the loss channels, and its adjoint."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Make new initial states, sampled from the epoch's data subkey if they are random."""
+"""Make new initial states, sampled with the epoch's data subkey if they are random."""
 
 import numpy as np
 
