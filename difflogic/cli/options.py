@@ -286,7 +286,7 @@ run_options = together(
     ),
     json_option,
 )
-"""Options for the run folder and the output of a training on this machine."""
+"""Options for the run folder and the output of training on this machine."""
 
 train_options = together(
     engine_options,
@@ -297,7 +297,7 @@ train_options = together(
     options_of("until"),
     click.option("--devices", metavar="LIST", help="Split a --population by speed over gpu:0,gpu:1,cpu, say."),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
-    click.option("--max-memory", type=megabytes, metavar="MB", help="Maximum device memory for the training (GPU)."),
+    click.option("--max-memory", type=megabytes, metavar="MB", help="Maximum device memory (GPU engine)."),
     run_options,
 )
 """Options of commands that train on this machine, which `cli.training.run` reads."""

@@ -1,4 +1,4 @@
-"""Arguments that select the training for a command to examine: PRESET or RUN, and related options."""
+"""Arguments that select the preset or run for a command to examine: PRESET or RUN, and related options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_asked(options: Mapping[str, Any]) -> bool:
 
 
 def work(options: Mapping[str, Any]) -> Examined:
-    """Return the training that `work_options` select: a preset, run, configuration or, by default, the checkerboard.
+    """Return what `work_options` select to examine: a preset, a run, a configuration or, by default, the checkerboard.
 
     Raises UsageError or ConfigError, or for an unreadable run RunFolderError, CheckpointError or DataError.
     """

@@ -1,4 +1,4 @@
-"""Configuration that continues the training of a run until its gates converge, or that searches its circuit."""
+"""Configuration for training a run until its gates converge, or for searching its circuit."""
 
 from difflogic.config.schema import Config
 from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig, PoolConfig

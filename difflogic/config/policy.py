@@ -200,7 +200,7 @@ class PPOConfig(Section, path="ppo."):
     max_grad_norm: float = field("Gradients are scaled down to this global norm", POSITIVE, default=0.5)
     target_kl: float = field("An update ends at 1.5 times this approximate KL; 0: never", NOT_NEGATIVE, default=0.0)
     normalize_advantage: bool = field("Whether advantages of a batch get mean 0, spread 1", default=True)
-    linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 over the training", default=True)
+    linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 during training", default=True)
 
 
 @section

@@ -147,11 +147,11 @@ class Request(Section):
 
 @section
 class SweepRequest(Request):
-    """Many trials that differ in some fields."""
+    """Request for a sweep: trials that differ in some fields."""
 
     over: Table = _sweep(
         "A field to vary and its values: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or 0:1:0.25",
-        Limits("1 to 20 fields with their values, say seed=0..31", lambda value: 1 <= len(value) <= 20,
+        Limits("1 to 20 fields with their values, such as seed=0..31", lambda value: 1 <= len(value) <= 20,
                schema={"minProperties": 1, "maxProperties": 20}),
         default=dataclasses.MISSING, metavar="FIELD=VALUES",
     )  # fmt: skip
@@ -187,7 +187,7 @@ _ONE_RUN = "they are for a single run, and this makes several attempts"
 
 @section
 class TrainRequest(Request):
-    """Request for a training: task, options and stopping conditions. `customise.configure` makes its configuration.
+    """Request for training: task, options and stopping conditions. `customise.configure` makes its configuration.
 
         TrainRequest("lizard", target=Path("cat.png"), size=Size(24, 24), set={"train": {"epochs": 1000}}, restarts=2)
 
@@ -251,7 +251,7 @@ class TrainRequest(Request):
     )  # fmt: skip
     restarts: int | None = option(
         "Restart with different wiring when a run stalls, at most this number of times. All attempts share the epochs. "
-        "An epoch on a smaller grid counts as its share, and one of a population as many as there are models",
+        "An epoch on a smaller grid counts as a fraction, and an epoch of a population counts once per model",
         WHOLE, group="until", metavar="N", usual="recipe robust: as often as is useful; otherwise 0",
         of_agents=False, of_trials=True,
         excludes={"init_from": _OTHER_WIRING, "starts": _ONE_RUN},
@@ -353,7 +353,7 @@ class TrainRequest(Request):
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
     def most_attempts(self, attempt: int) -> int | None:
-        """Return the maximum number of attempts; None if unlimited, or exceeded by `attempt`, as in version 0.1.0."""
+        """Return the maximum number of attempts; None if unlimited, or below the number `attempt` (version 0.1.0)."""
         most = (self.restarts or 0) + 1
         return None if self.until_solved or attempt > most else most
 

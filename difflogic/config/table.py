@@ -316,7 +316,7 @@ def _number(text: str, column: str, line: int) -> float:
     _, number = _as_number(text)
     if abs(number) <= LARGEST:
         return number
-    expected = "finite numbers: give a column of 0 and 1 for each text that it may hold, or leave it out"
+    expected = "finite numbers: give a column of 0 and 1 for each text that it may contain, or leave it out"
     if re.fullmatch(r"[+-]?[\d.,]*\d", text):
         expected = "finite numbers: write decimals with a point, and thousands without a separator"
     if math.isfinite(number):

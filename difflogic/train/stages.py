@@ -1,4 +1,4 @@
-"""Stages of a run (smaller grids, the task's own grid, search), and the training that runs all stages in order.
+"""Stages of a run (smaller grids, the task's own grid, search), and a class that trains all stages in order.
 
 A run may begin on a smaller grid with fewer CA steps, and grow to the task's own grid. A small grid is learned sooner,
 since gradients pass fewer steps and no cell is far from the border. A run may end with a search over the hard circuit.

@@ -1,4 +1,4 @@
-"""`difflogic doctor`: check the installation, test the devices, and plan the memory of a training."""
+"""`difflogic doctor`: check the installation, test the devices, and plan the memory of training."""
 
 from __future__ import annotations
 

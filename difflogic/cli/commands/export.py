@@ -29,7 +29,7 @@ A controller (controller.json) takes an observation and returns the number of an
 point and in fixed point. digitaljs, golly and wgsl do not support controllers.
 
 With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
-and written byte by byte or bit by bit. aiger then holds the values of the grid as latches. If every initial state of
+and written byte by byte or bit by bit. aiger then represents the grid by latches. If every initial state of
 the run should end in one image, it also claims that the image is there after the task's steps, and stays.
 
 The same circuit always gives the same bytes. All formats except json leave out pass-throughs, constants, duplicate

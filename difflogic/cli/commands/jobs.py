@@ -196,7 +196,7 @@ def cancel(jobs: tuple[str, ...]) -> None:
 def fetch(job: str, folder: Path) -> None:
     """Download the files of JOB to FOLDER, which must be new or empty.
 
-    The files of a training are a run folder, which `difflogic show`, `evaluate`, `export` and `train --resume` read.
+    The files of a training job are a run folder for `difflogic show`, `evaluate`, `export` and `train --resume`.
 
     Example: difflogic fetch abcdefghijklmnop runs/mine
     """

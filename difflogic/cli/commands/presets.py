@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(name: str | None, recipe: str | None, as_json: bool) -> None:
     """List the presets, tasks in Python and agents with their sizes and cost, or show one preset in full.
 
-    The list shows the paper's training of each preset, and NAME the training by its recipe. The column `evaluations`
+    The list shows each preset with the paper's training, and NAME shows it with its recipe. The column `evaluations`
     counts gate evaluations in the forward pass of one train step: gates times cells, steps and samples. `cost` is that
     of all epochs, relative to the checkerboard. With NAME the command also prints the recipes, and the number of
     restarts that `robust` makes at most when training stalls.

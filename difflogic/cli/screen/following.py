@@ -1,4 +1,4 @@
-"""Reports about jobs on a server, in the form of reports about a training on this machine."""
+"""Reports about jobs on a server, in the form of reports about training on this machine."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -164,7 +164,7 @@ class _Follower:
         if job["status"] != "done":
             self._sink.write(f"The job {job['id']} is {job['status']}.")
             return 1
-        # A training has a summary file; a post-processing job has its result in `words`.
+        # A training job has a summary file; a post-processing job has its result in `words`.
         text, words = self._client.text(job["id"], "summary.txt"), job["words"]
         lines = [self._title, *summary.brief(text).split("\n")] if text else list(words["results"])
         if words["outcome"] is not None:

@@ -1,6 +1,6 @@
 """Standard streams of a command, which accept any character and need not be read to the end.
 
-In `difflogic train lizard | head -2`, head closes the pipe after two lines, and the training continues.
+In `difflogic train lizard | head -2`, head closes the pipe after two lines, but training continues.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Reporter of a training, which sends events with fields and text to a sink."""
+"""Reporter of training on this machine, which sends events with fields and text to a sink."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEXT = (
 
 
 class TrainingReporter(Observer):
-    """Observer that reports a training to a sink.
+    """Observer that reports the progress of training to a sink.
 
     The events are attempt, begin, placed, epoch, notice, checkpoint and end; for agents also iteration and evaluation.
     """
@@ -153,7 +153,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("checkpoint", {"epoch": epoch}))
 
     def ended(self, trained: Trained) -> None:
-        """Report the end of a training, after its run folder has been completed."""
+        """Report the end of training, after the run folder has been completed."""
         run, last, attempts = trained.run, trained.last, trained.attempts
         is_unsolved = attempts is not None and attempts.is_unsolved
         build, advice = command_for(run), list[str]()
