@@ -1,6 +1,6 @@
 """Read and write `actor.safetensors`, an actor without its training state, protected by checksums.
 
-Its arrays are `seen.mean`, `seen.spread`, `actor.*` and `follower.*`. Its metadata are as in a checkpoint.
+Arrays are `seen.mean`, `seen.spread`, `actor.*` (parameters), `follower.*` (moving means); metadata as in a checkpoint.
 
     agent = actor_file.load(Path("runs/first"), Device("cpu"))
     evaluate_policy(agent.decide, "CartPole-v1", episodes=100, seed=0).mean
@@ -34,7 +34,7 @@ def encode(agent: Agent) -> bytes:
 
 
 def load(path: Path, device: Device) -> Agent:
-    """Load the agent of a run folder or file, with its saved policy but a new training state.
+    """Load the agent of `path`, a run folder or actor file, with its saved policy and a new training state.
 
     If its environment is named `module:Name`, import that module first. Raises CheckpointError, ConfigError or
     DeviceError.
@@ -45,7 +45,7 @@ def load(path: Path, device: Device) -> Agent:
         arrays, config = checksummed.decode(data), PolicyConfig.from_toml(checksummed.metadata(data)["config"])
         module = "" if isinstance(config, ClassifierConfig) else config.subject.rpartition(":")[0]
         if module and module not in sys.modules:
-            raise ConfigError(f"its environment is of the module {module}: import that before, if you trust it.")
+            raise ConfigError(f"its environment is defined in the module {module}: import it first if you trust it.")
         # The agent has no transitions yet, so the smallest replay buffer is enough.
         alone = config if isinstance(config, ClassifierConfig) else config.with_(sac={"buffer_size": 1})
         scales = Sightings(**part_of(arrays, "seen."))
@@ -56,7 +56,7 @@ def load(path: Path, device: Device) -> Agent:
     except checksummed.ChecksumError as error:
         raise CheckpointError(f"The actor {file} is corrupt: {error}. Copy it again.") from error
     except (IndexError, KeyError, TypeError, ValueError, UsageError) as error:
-        raise CheckpointError(f"The file {file} holds no actor that can be used: {error}") from error
+        raise CheckpointError(f"The file {file} contains no usable actor: {error}") from error
     return agent
 
 

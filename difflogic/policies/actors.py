@@ -25,7 +25,7 @@ TINY = 1e-20
 """Number added to a probability before taking its logarithm, since 0 * log(0) would be NaN in the entropy."""
 
 LATCH_LOGIT = 6.0
-"""Initial logit of a latch's pass-through function; it passes on 0.96 of a gradient, and a logit of 3 only 0.57."""
+"""Initial logit of a latch's pass-through function, which passes 0.96 of a gradient; with a logit of 3, only 0.57."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Sightings:
 
     @classmethod
     def of(cls, config: AgentConfig, played: Callable[[], None] = lambda: None) -> Sightings:
-        """Measure mean and spread during `random_steps` random steps, calling `played` after each step.
+        """Measure mean and spread during the configured `random_steps`, calling `played` after each random step.
 
         Raises FaultyEnvironmentError if every episode ends after one step, or if observations never change.
         """
@@ -61,9 +61,9 @@ class Sightings:
         spread = observations.std(axis=0)
         if not spread.any():
             raise FaultyEnvironmentError(
-                f"Every observation of {config.environment.id} was the same in {len(rows) - 1} random steps, so that "
-                "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or "
-                "another environment."
+                f"All observations of {config.environment.id} in {len(rows) - 1} random steps were equal, so they have "
+                "no thresholds: increase the number of steps with --set logic.random_steps=STEPS, or use another "
+                "environment."
             )
         # A number that never changed, or a remembered bit, has a spread of 0, which is replaced by 1.
         mean, spread = (np.pad(values, (0, config.gates.memory)) for values in (observations.mean(axis=0), spread))
@@ -80,7 +80,7 @@ class Sightings:
 
 
 def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-    """Sample uniform actions for `count` environment copies: discrete int64 `[count]` or float32 `[count, A]`."""
+    """Sample uniform actions for `count` copies: int64 `[count]` if discrete, float32 `[count, A]` if continuous."""
     if not spaces.continuous:
         return generator.integers(0, spaces.actions, count)
     low, high = spaces.bounds
@@ -88,7 +88,7 @@ def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -
 
 
 def from_unit(spaces: Spaces, actions: Floats) -> Floats:
-    """Scale continuous actions from [-1, 1] to the environment's bounds."""
+    """Scale continuous actions, float32 `[..., A]`, from [-1, 1] to the environment's bounds."""
     low, high = spaces.bounds
     return np.asarray(low + (actions + 1) / 2 * (high - low), dtype=np.float32)
 
@@ -103,7 +103,7 @@ class Actor(Protocol):
         """Return the preferences or means `[N, A]` for features `[N, F]`."""
 
     def decided(self, features: Tensor) -> Tensor:
-        """Return the preferences or means in an evaluation, for which an actor of gates uses its hard circuit."""
+        """Return the preferences or means `[N, A]` for an evaluation; an actor of gates uses its hard circuit."""
 
     def began(self, progress: float) -> None:
         """Begin an iteration; `progress` is the completed share of training, from 0 to 1."""
@@ -112,7 +112,7 @@ class Actor(Protocol):
         """Update dependent values, such as moving means, after a gradient step."""
 
     def adopted(self) -> None:
-        """Reset counters after parameters were copied from another agent."""
+        """Reset the update counter after parameters were copied from another agent."""
 
     def parameters(self) -> list[Tensor]:
         """Return the trainable parameters."""
@@ -127,14 +127,14 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
     last, outputs = config.logic.widths[-1], spaces.actions
     if last % outputs:
         raise ConfigError(
-            f"The last layer's {last} gates are shared out among {outputs} actions: expected a multiple of {outputs} "
-            "at the end of logic.widths."
+            f"logic.widths: expected a multiple of {outputs}, the number of actions, as the width of the last layer, "
+            f"got {last}."
         )
     return last // outputs
 
 
 def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Thermometer:
-    """Return the configured thresholds; by default, thresholds between known values or around random observations.
+    """Return the configured thresholds; by default, thresholds between known values or around the means in `scales`.
 
     Raises ConfigError unless the configuration has one row of thresholds per observed number.
     """
@@ -144,14 +144,14 @@ def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Therm
         return Thermometer(tuple(known or other for known, other in zip(spaces.known or around, around, strict=True)))
     if len(thresholds) != (shown := size - spaces.memory):
         raise ConfigError(
-            f"{gates.path}thresholds has {len(thresholds)} rows, but an observation of this environment has {shown} "
-            "numbers: give one row for each."
+            f"{gates.path}thresholds must have {shown} rows, one for each number in an observation, got "
+            f"{len(thresholds)}."
         )
     return Thermometer((*thresholds, *spaces.known[shown:]) if spaces.memory else thresholds)
 
 
 def _with_latches(circuit: Circuit, count: int) -> Circuit:
-    """Return the circuit with its last `count` outputs as latches, which keep their value from step to step.
+    """Return the circuit with its last `count` outputs initialized as latches, which keep their value between steps.
 
     Training seldom finds a circuit that preserves a bit, so latches initially preserve some bits. Other remembered
     bits initially copy an input of the previous step, since most tasks need both kinds.
@@ -166,7 +166,7 @@ def _with_latches(circuit: Circuit, count: int) -> Circuit:
 
 
 class LogicActor:
-    """Actor of thermometer bits and layers of gates; the preference for an action is a count of ones.
+    """Actor with thermometer bits as inputs and layers of gates; the preference for an action is a number of ones.
 
     The last layer consists of equal groups of k gates, one group per action. A preference is the number of ones in a
     group, divided by the temperature and by sqrt(k).
@@ -194,7 +194,7 @@ class LogicActor:
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int, int]:
-        """Return initial circuit, number of steps, and votes per action. Raises ConfigError if actions do not fit."""
+        """Return the initial circuit, steps per decision, and votes per action. Raises ConfigError, as `group_size`."""
         size = group_size(config, spaces)
         *hidden, last = config.logic.widths
         # The gates after the groups compute the remembered bits, which do not vote.
@@ -211,7 +211,7 @@ class LogicActor:
         return self._mean.circuit
 
     def decision(self) -> Gates:
-        """Return the hard gates that compute the number of the action from the thermometer bits."""
+        """Return the hard gates that compute the chosen action's number from the thermometer bits."""
         circuit = self.circuit.chosen
         hard = [logits.argmax(axis=1) for logits in circuit.update]
         layers = list(zip(circuit.update_wires, hard, strict=True))
@@ -245,13 +245,13 @@ class LogicActor:
         return self._voted(self._mean(features))
 
     def stepped(self, features: Tensor, evaluated: bool) -> tuple[Tensor, Integers]:
-        """Return the preferences, and each row's remembered bits as an integer (lowest bit first), int64 `[N]`."""
+        """Return preferences `[N, A]` and remembered bits as integers `[N]`; `evaluated` selects the hard circuit."""
         bits = (self._mean if evaluated else self.layer)(features)
         remembered = bits.numpy()[:, bits.shape[1] - self.memory :].astype(np.int64)
         return self._voted(bits), (remembered << np.arange(self.memory)).sum(axis=1)
 
     def unrolled(self, features: Tensor, goes_on: Flags) -> Tensor:
-        """Return the preferences `[T * B, A]` for `features [T * B, F]` of T steps, with gradients through all steps.
+        """Return preferences `[T * B, A]` for `features [T * B, F]` of T steps of B copies; gradients pass all steps.
 
         If an entry of `goes_on`, bool `[T, B]`, is True, the next step receives the remembered bits, otherwise zeros.
         """
@@ -325,11 +325,11 @@ class Categorical:
         return np.asarray(self._choices[actions])
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Return the logarithms of the probabilities of `taken`, actions encoded by `coded`, `[N]`."""
+        """Return the log probabilities `[N]` of the actions `taken`, one-hot rows as returned by `coded`."""
         return ((preferences.softmax(1) * taken).sum(1) + TINY).log()
 
     def entropy(self, preferences: Tensor) -> Tensor:
-        """Return the mean entropy of all rows as a scalar tensor."""
+        """Return the mean entropy over all rows as a scalar tensor."""
         probabilities = preferences.softmax(1)
         return -(probabilities * (probabilities + TINY).log()).sum(1).mean()
 
@@ -339,7 +339,7 @@ class Categorical:
 
 
 class Gaussian:
-    """Normal distribution of continuous actions, scaled to [-1, 1], with a learned spread per action."""
+    """Normal distribution of continuous actions scaled to [-1, 1], with a learned standard deviation per dimension."""
 
     def __init__(self, spaces: Spaces, device: Device) -> None:
         self._spaces = spaces
@@ -349,7 +349,7 @@ class Gaussian:
         return [self._log_spread]
 
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
-        """Return sampled actions, float32 `[N, A]`, not clipped, and the logarithms of their densities, `[N]`."""
+        """Return sampled, unclipped actions, float32 `[N, A]`, and the logarithms of their densities, float32 `[N]`."""
         # Only the environment receives clipped actions, from `given`. Learning uses the sampled actions, to which the
         # densities belong: with clipped actions the ratio of PPO would not begin at 1.
         logarithm = self._log_spread.numpy()
@@ -364,7 +364,7 @@ class Gaussian:
         return actions
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Return the logarithms of the densities of the actions `taken`, `[N]`."""
+        """Return the log densities `[N]` of the actions `taken` `[N, A]`, given the means `preferences` `[N, A]`."""
         noise = (taken - preferences) / self._log_spread.exp()
         return -(0.5 * noise**2.0 + self._log_spread + 0.5 * math.log(2 * math.pi)).sum(1)
 
@@ -373,7 +373,7 @@ class Gaussian:
         return (self._log_spread + 0.5 * (math.log(2 * math.pi) + 1)).sum()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the actions clipped and scaled to the environment's bounds."""
+        """Return the actions clipped to [-1, 1] and scaled to the environment's bounds."""
         return from_unit(self._spaces, np.clip(actions, -1, 1))
 
 
@@ -381,5 +381,5 @@ Distribution = Categorical | Gaussian
 
 
 def distribution(spaces: Spaces, device: Device) -> Distribution:
-    """Return the distribution of actions whose parameters are the outputs of an actor."""
+    """Return the distribution of actions in `spaces`: normal if they are continuous, otherwise categorical."""
     return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces)

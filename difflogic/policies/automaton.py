@@ -35,23 +35,23 @@ from difflogic.tensor import Tensor
 
 @dataclass(frozen=True)
 class ZeroedCells:
-    """Damage during each decision of an automaton: random cells are zeroed before one random step or every step."""
+    """Damage during each decision of an automaton: `cells` random cells are zeroed before one random or every step."""
 
     cells: int
     every_step: bool
 
     def on(self, actor: Actor) -> None:
-        """Damage an automaton in all further decisions. Raises UsageError for another actor or too small a grid."""
+        """Damage all later decisions of `actor`. Raises UsageError if it is not an automaton or has too few cells."""
         if not isinstance(actor, AutomatonActor):
             raise UsageError(
-                "Damage sets cells of a grid to zero, and this agent is not an automaton: leave out --damage."
+                "--damage zeroes cells of an automaton, but this agent is not an automaton: remove --damage."
             )
         if not 1 <= self.cells <= actor.side**2:
-            raise UsageError(f"This automaton has {actor.side**2} cells: --damage must be 1 to {actor.side**2}.")
+            raise UsageError(f"--damage must be 1 to {actor.side**2}, the automaton's cells, got {self.cells}.")
         actor.damage = self
 
     def __str__(self) -> str:
-        return f"{self.cells} cells zeroed {'before each step' if self.every_step else 'once a decision'}"
+        return f"{self.cells} cells zeroed {'before each step' if self.every_step else 'once per decision'}"
 
 
 def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
@@ -124,7 +124,7 @@ class AutomatonActor(LogicActor):
         return self._voted(Tensor(self.states(features.numpy())[-1], features.device))
 
     def states(self, features: Floats) -> Bits:
-        """Return all grids of the hard circuit's decisions, including damage, uint8 `[steps + 1, N, side, side, C]`."""
+        """Return the grids of N decisions before and after every step, uint8 `[steps + 1, N, side, side, C]`."""
         cell, state = self.cell, features.astype(np.uint8)
         states, when = [state], self._chance.integers(0, self.steps, len(state))
         for step in range(self.steps):

@@ -16,7 +16,7 @@ from difflogic.tensor import Tensor, gathered
 FIRST_ROWS = 1 << 12
 """Initial number of rows allocated by a replay buffer."""
 Read = Callable[[Floats], Floats]
-"""Function of observations `[N, D]`, such as a scaling to `[N, D]` or a critic with values `[N]`."""
+"""Function of observations `[N, D]`: a scaling, which returns `[N, D]`, or a critic, which returns values `[N]`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +52,13 @@ class RolloutBuffer:
         self, observations: Floats, features: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats,
         ends: Flags,
     ) -> None:  # fmt: skip
-        """Add one step of all copies; `rewards` include values after truncation, and `ends` marks ended episodes."""
+        """Add one step of all copies; `ends` marks ended episodes, and `rewards` include values of truncated rests."""
         row = len(self._rows)
         self._rows.append((observations, features, actions, log_probs))
         self._rewards[row], self._ends[row] = rewards, ends
 
     def samples(self, after: Floats, scale: Read, critic: Read) -> Samples:
-        """Return all steps with advantages; `after` `[count, D]` contains the observations after the last step.
+        """Return all steps with advantages; `after` `[count, D]` are the last observations, `scale` is for the critic.
 
         Source: Schulman et al., *High-dimensional continuous control using generalized advantage estimation* (2016).
         """
@@ -88,7 +88,7 @@ class RolloutBuffer:
 
 
 def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield batches of `size` of the indices 0 to `count` - 1 in random order, dropping an incomplete batch.
+    """Yield batches of `size` indices, 0 to `count` - 1 in random order, dropping an incomplete last batch.
 
     All batches have the same shape, so that buffers on the device are allocated only once.
     """
@@ -109,8 +109,8 @@ class ReplayBuffer:
         bytes_each, free = 4 * sum(array[0].size for array in like.values()), memory.free_memory()
         if free is not None and size * bytes_each > free:
             raise LimitError(
-                f"A replay buffer of {size} transitions takes {size * bytes_each / 1e9:.1f} GB, but {free / 1e9:.1f} "
-                f"GB are free: --set sac.buffer_size={int(0.8 * free) // bytes_each} fits."
+                f"A replay buffer of {size} transitions takes {size * bytes_each / 1e9:.1f} GB, but only "
+                f"{free / 1e9:.1f} GB are free: use --set sac.buffer_size={int(0.8 * free) // bytes_each}."
             )
         # Begin with few rows and double them when they are full, so that an empty large buffer takes little memory.
         rows = min(size, FIRST_ROWS)
@@ -145,13 +145,13 @@ class ReplayBuffer:
         return dict(zip(self._columns, gathered([*self._columns.values()], places), strict=True))
 
     def state(self, names: Sequence[str]) -> Arrays:
-        """Return the columns `names`, and as `next` the row index for the next transition."""
+        """Return the columns `names`, and the row index for the next transition as `next`."""
         return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
             "next": np.array(self._next, dtype=np.int64)
         }
 
     def restore(self, place: int, columns: Arrays) -> None:
-        """Restore columns returned by `state`; `place` is the row index for the next transition."""
+        """Restore all columns, given in `columns`; `place` is the row index for the next transition."""
         self.filled, self._next = len(columns["rewards"]), place
         self._reserve(self.filled)
         for name, ring in self._columns.items():

@@ -19,7 +19,7 @@ from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
-"""Maximum numbers of rows classified at a time, and of columns whose mean and spread are measured at a time."""
+"""Maximum number of rows classified at a time, and of columns whose mean and spread are measured at a time."""
 SAMPLED = 10_000
 """Approximate number of training rows for an evaluation during training, if there are no validation rows."""
 
@@ -36,8 +36,8 @@ class Rows:
         """Split the rows. Raises UsageError if `table` is None or differs from the table of the configuration."""
         if table is None or table.sha256 != config.table.sha256:
             raise UsageError(
-                f"The configuration {config.name} needs its own table, with the label {config.table.label}, "
-                f"but {'none' if table is None else 'another'} was given: give that `table`, or --data FILE --label "
+                f"The configuration {config.name} needs its own table, with the label {config.table.label}, got "
+                f"{'none' if table is None else 'another table'}: pass it as `table`, or with --data FILE --label "
                 f"{config.table.label}."
             )
         self.config, self.table, self.spaces = config.table, table, spaces(config.table)
@@ -52,7 +52,7 @@ class Rows:
         return Sightings(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def score(self, decide: Decide, held_out: bool) -> Score:
-        """Score held-out or validation rows; the return of a row is 1 if classified correctly, otherwise 0."""
+        """Score held-out or validation rows (training rows if none); a row's return is 1 if correct, otherwise 0."""
         rows = self.parts.held_out if held_out else self.parts.validation
         if not len(rows):
             rows = self.parts.learned[:: 1 if held_out else max(1, len(self.parts.learned) // SAMPLED)]
@@ -91,7 +91,7 @@ class Classifier(Chooser):
         return self.config.table.pass_rows
 
     def iterate(self, rows: Rows, iteration: int, progress: float, stepped: Callable[[], None]) -> dict[str, float]:
-        """Train for one pass over the training rows, calling `stepped` after each gradient step; return metrics."""
+        """Train for one pass over the training rows, calling `stepped` after each gradient step; return its metrics."""
         # Each iteration has a separate generator, so that a resumed run samples the same batches.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 3, iteration])))
         self.actor.began(progress)
@@ -124,7 +124,7 @@ def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
 
 
 def accuracy(right: int, rows: int, which: str) -> str:
-    """Return a text with the accuracy of `right` of `rows` rows and its 95 % interval; `which` names the rows."""
+    """Return a text: the accuracy if `right` of `rows` rows are correct, and its 95 % interval; `which` names them."""
     low, high = wilson_interval(right, rows)
     return (
         f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "

@@ -21,11 +21,11 @@ from difflogic.policies.environments import spaces as spaces_of
 from difflogic.policies.evaluate import Score, evaluate_policy
 
 MEETING, FRESH, TRYING = 1 << 21, 1 << 22, 3 << 21
-"""Seed offsets of the episodes that collect codes, test the pruned controller, and choose the controller."""
+"""Seed offsets of the episodes for collecting codes, for testing a pruned controller, and for selecting it."""
 SHARES = (0.9995, 0.998, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8)
 """Shares of steps in which a pruned controller must decide like the original, tried in this order."""
 TRIALS = 3
-"""Ratio of choosing episodes to testing episodes, to reject a controller that fails once in a hundred episodes."""
+"""Number of selection episodes per test episode, to reject a controller that fails in one of a hundred episodes."""
 WORDS = {
     "CartPole": (("position", "velocity", "angle", "angular_velocity"), ("left", "right")),
     "Acrobot": (
@@ -38,14 +38,14 @@ WORDS = {
     ),
     "MountainCar": (("position", "velocity"), ("left", "idle", "right")),
 }
-"""Mapping from environments to names of their observations and actions, from Gymnasium's documentation."""
+"""Mapping from environment names to names of observations and actions, from Gymnasium's documentation."""
 
 
 def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
-    """Return an actor of gates with discrete actions as a controller. Raises UsageError for any other actor."""
+    """Convert an actor of gates with discrete actions to a controller. Raises UsageError for any other actor."""
     if spaces.continuous or not isinstance(actor, LogicActor):
         raise UsageError(
-            "Only agents of gates with discrete actions become controllers: this agent "
+            "Only agents of gates with discrete actions can be controllers, but this agent "
             f"{'has continuous actions' if spaces.continuous else 'is a dense network'}."
         )
     observations, actions = WORDS.get(identifier.partition("-")[0], (None, None))
@@ -61,7 +61,7 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
 
 
 def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
-    """Return the controller as a policy. Raises UsageError if it does not fit its environment, or ConfigError."""
+    """Return the controller as a policy for its environment. Raises UsageError if sizes differ, or ConfigError."""
     environment = make(controller.environment)
     spaces = spaces_of(environment, controller.environment, controller.memory)
     environment.close()
@@ -74,14 +74,14 @@ def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[
 
 
 def score(controller: Controller, episodes: int, seed: int) -> Score:
-    """Score a controller on complete episodes. Raises UsageError if the controller names no environment."""
+    """Score a controller on complete episodes of its environment. Raises UsageError if it names no environment."""
     if not controller.environment:
-        raise UsageError("This controller does not say which environment it is for.")
+        raise UsageError("This controller names no environment: set `environment` in its file, such as CartPole-v1.")
     return evaluate_policy(decider(controller), controller.environment, episodes, seed, memory=controller.memory)
 
 
 def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, npt.NDArray[np.float64]]:
-    """Return the codes seen in episodes, uint8 `[bits, N]`, most frequent first, and each code's share of steps."""
+    """Return the N thermometer codes seen in episodes, most frequent first, uint8 `[bits, N]`, and shares of steps."""
     counter: Counter[bytes] = Counter()
 
     def watch(seen: npt.NDArray[Any], _: object) -> None:
@@ -110,14 +110,14 @@ class PrunedController:
         """Description of the result for users."""
         before, after, count = self.before, self.after, len(self.after.returns)
         return (
-            f"the same on the most frequent {self.codes} of the {self.met} codes that {count} episodes met; elsewhere "
-            f"it may differ. On {count} other episodes: mean return {after.mean:.1f} +- {after.spread:.1f}, before "
-            f"{before.mean:.1f} +- {before.spread:.1f}."
+            f"decisions are unchanged for the {self.codes} most frequent of {self.met} codes seen in {count} episodes, "
+            f"and may differ for all others. Mean return on {count} new episodes: {after.mean:.1f} +- "
+            f"{after.spread:.1f}, before {before.mean:.1f} +- {before.spread:.1f}."
         )
 
     @property
     def is_worse(self) -> bool:
-        """True if the mean return fell by more than two standard errors."""
+        """True if pruning decreased the mean return by more than two standard errors."""
         noise = math.hypot(self.before.spread, self.after.spread) / math.sqrt(len(self.after.returns))
         return self.after.mean < self.before.mean - 2 * noise
 

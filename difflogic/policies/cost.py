@@ -13,7 +13,7 @@ PASSES = 3
 EPISODE = 500
 """Assumed number of steps per episode; Gymnasium's classic environments end episodes after 200 to 1000."""
 ENVIRONMENT = 1 << 14
-"""Assumed number of bytes of an environment copy, including the actions of its current episode."""
+"""Assumed memory of an environment copy in bytes, including the actions of its current episode."""
 COPIES = 6
 """Number of values stored per parameter: parameter, gradient, two moments, mean or target, and temporary value."""
 
@@ -36,7 +36,7 @@ def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
 
 
 def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, float]:
-    """Return the cost of training classifiers, and the seconds of a pass over the rows, which cannot be interrupted."""
+    """Return the cost of training `population` classifiers, and the seconds of a pass, which cannot be interrupted."""
     table, spaces = config.table, Spaces(len(config.table.features), len(config.table.classes))
     actor = _actor(config, spaces)
     # A gate learns sixteen numbers and computes one.
@@ -49,7 +49,7 @@ def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, floa
 
 
 def iteration_s(config: AgentConfig, spaces: Spaces, population: int) -> float:
-    """Return the longest time in seconds without saving or stopping: of an iteration or the random steps."""
+    """Return the seconds without a chance to save or stop: the longer of an iteration and the random steps."""
     longest = max(_size(config) * _step(config, spaces), config.gates.random_steps * STEP)
     return population * longest / EVALUATIONS_PER_S
 

@@ -40,7 +40,7 @@ NAME = re.compile(r"-v\d+$")
 MOST_NUMBERS = 4096
 """Maximum number of values in an observation."""
 MOST_VALUES = 1024
-"""Maximum number of possible values of an observed integer for thresholds between all these values."""
+"""Maximum number of values of an observed integer that gets thresholds between all its values."""
 
 
 def library() -> Any:
@@ -84,7 +84,7 @@ class Spaces:
         return bits.astype(np.float32)
 
     def row(self, observation: Any, action: Any) -> Floats:
-        """Return the agent's observation `[observations]` with remembered bits from `action`, for one environment."""
+        """Return one copy's observation with the remembered bits of an encoded `action`, float32 `[observations]`."""
         flat = np.asarray(observation, dtype=np.float32).reshape(-1)
         return np.concatenate([flat, self.remembered(action)]) if self.memory else flat
 
@@ -97,7 +97,7 @@ class Step:
     rewards: npt.NDArray[np.float64]
     terminated: Flags
     truncated: Flags
-    """Mask of episodes ended by a time limit, for whose omitted rest learning estimates a value."""
+    """Mask of episodes ended by a time limit; learning estimates the value of their missing rest."""
 
 
 class Environments:
@@ -109,9 +109,8 @@ class Environments:
     ) -> None:  # fmt: skip
         """Make and reset `count` copies of the environment `identifier`, a registered name or `module:Name`.
 
-        `seed` and `stream` determine all episodes. `reset` contains the options for every reset. `memory` is the number
-        of remembered bits (see `Spaces`). Raises ConfigError if the environment is unknown or has unsupported spaces,
-        or MissingPackagesError.
+        `seed` and `stream` determine all episodes; `reset` contains options for every reset; see `Spaces` for `memory`.
+        Raises ConfigError if the environment is unknown or has unsupported spaces, or MissingPackagesError.
         """
         vector = library().vector
         self.identifier, self.count = identifier, count
@@ -121,7 +120,7 @@ class Environments:
         self._remembered = np.zeros((count, memory), dtype=np.float32)
         # By default gymnasium resets a copy in the *next* step, which ignores the action and has the reward 0: a false
         # transition. Here `begin_anew` resets copies instead. `_checked` copies observations, so gymnasium need not.
-        with self._guarded("cannot be stepped side by side"):
+        with self._guarded("cannot be vectorized"):
             makers = [lambda made=made: made for made in self._made]
             self._vector = vector.SyncVectorEnv(makers, autoreset_mode=vector.AutoresetMode.DISABLED, copy=False)
         self._actions: list[list[npt.NDArray[Any]]] = [[] for _ in range(count)]
@@ -140,11 +139,11 @@ class Environments:
         """Step every copy with int64 actions `[count]` or float32 `[count, A]`. Raises FaultyEnvironmentError."""
         if self.spaces.memory:
             self._remembered = self.spaces.remembered(actions)
-        with self._guarded("raised in the middle of an episode"):
+        with self._guarded("raised an error during an episode"):
             observations, rewards, terminated, truncated, _ = self._vector.step(from_action(self.spaces, actions))
         step = Step(self._checked(observations), np.array(rewards), np.array(terminated), np.array(truncated))
         if not np.isfinite(step.rewards).all():
-            raise FaultyEnvironmentError(f"The environment {self.identifier} gave the reward {step.rewards.tolist()}.")
+            raise FaultyEnvironmentError(f"{self.identifier} returned a non-finite reward: {step.rewards.tolist()}.")
         self.returns += step.rewards
         self.observations = step.observations
         for history, action in zip(self._actions, actions, strict=True):
@@ -160,7 +159,7 @@ class Environments:
     def _reset(self, which: Flags) -> None:
         seeds = [self._episode_seed(copy, int(number)) if is_reset else None
                  for copy, (number, is_reset) in enumerate(zip(self._episodes, which, strict=True))]  # fmt: skip
-        with self._guarded("raised when an episode began"):
+        with self._guarded("raised an error at the beginning of an episode"):
             observations, _ = self._vector.reset(seed=seeds, options={**self._options, "reset_mask": which})
         self._remembered[which] = 0
         self.observations[which] = self._checked(observations)[which]
@@ -191,23 +190,23 @@ class Environments:
         for copy, (end, length) in enumerate(zip(ends, state["lengths"], strict=True)):
             # Replay one copy at a time, since episodes have different lengths.
             for action in state["actions"][end - length : end]:
-                with self._guarded("raised in the middle of an episode"):
+                with self._guarded("raised an error during an episode"):
                     observation, reward, *_ = self._made[copy].step(from_action(self.spaces, action))
                 self.observations[copy] = self.spaces.row(observation, action)
                 self.returns[copy] += float(reward)
                 self._actions[copy].append(action)
         if not np.array_equal(self.observations, state["observations"]):
             raise CheckpointError(
-                f"The environment {self.identifier} does not repeat itself: the same seeds and actions led elsewhere "
-                "than before, so the run cannot go on bit for bit: start a new run."
+                f"The environment {self.identifier} is not deterministic: equal seeds and actions led to different "
+                "observations, so the run cannot be resumed exactly: start a new run."
             )
 
     def require_lasting(self, ends: int, steps: int) -> None:
         """Raise FaultyEnvironmentError if every step ended an episode, that is, if `ends` equals `steps`."""
         if ends == steps:
             raise FaultyEnvironmentError(
-                f"Every one of {steps} episodes of {self.identifier} ended after its first step: an agent has nothing "
-                "to learn from."
+                f"All {steps} episodes of {self.identifier} ended after the first step, so there is nothing to learn: "
+                "expected longer episodes."
             )
 
     def close(self) -> None:
@@ -218,8 +217,8 @@ class Environments:
         if not np.isfinite(flat).all():
             copy, number = np.argwhere(~np.isfinite(flat))[0]
             raise FaultyEnvironmentError(
-                f"The environment {self.identifier} gave an observation whose number {number} is {flat[copy, number]}, "
-                f"after {len(self._actions[copy])} steps of an episode: an agent can only learn from finite numbers."
+                f"The environment {self.identifier} returned an observation whose number {number} is "
+                f"{flat[copy, number]}, after {len(self._actions[copy])} steps of an episode: expected finite numbers."
             )
         return np.concatenate([flat, self._remembered], axis=1) if self.spaces.memory else flat
 
@@ -235,7 +234,7 @@ class Environments:
 
 
 def make(identifier: str) -> Any:
-    """Make a registered environment with limited episodes. Raises ConfigError or MissingPackagesError."""
+    """Make a registered environment, with a limit on steps. Raises ConfigError or MissingPackagesError."""
     gym = library()
     try:
         world = gym.make(_registered(identifier))
@@ -243,9 +242,9 @@ def make(identifier: str) -> Any:
     except gym.error.UnregisteredEnv as error:
         raise _unknown(identifier, gym.registry) from error
     except gym.error.DependencyNotInstalled as error:
-        raise MissingPackagesError(f"The environment {identifier} needs more than is installed: {error}") from error
+        raise MissingPackagesError(f"The environment {identifier} needs a missing package: {error}") from error
     except Exception as error:
-        raise ConfigError(f"The environment {identifier} cannot be made: {type(error).__name__}: {error}") from error
+        raise ConfigError(f"The environment {identifier} cannot be created: {type(error).__name__}: {error}") from error
 
 
 def limit_notice(identifier: str) -> str | None:
@@ -254,8 +253,8 @@ def limit_notice(identifier: str) -> str | None:
     if spec is None or spec.max_episode_steps is not None:
         return None
     return (
-        f"The environment {identifier} sets no longest episode: one that does not end by itself is cut off after "
-        f"{LONGEST} steps. Register it with max_episode_steps to choose another limit."
+        f"The environment {identifier} does not limit its episodes, so they are truncated after {LONGEST} steps. "
+        "Register it with max_episode_steps to set another limit."
     )
 
 
@@ -273,7 +272,7 @@ def threshold(identifier: str, others: Iterable[str] = ()) -> float:
 
 
 def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
-    """Return a default configuration for an environment. Raises ConfigError or MissingPackagesError."""
+    """Return the default configuration of an environment. Raises as `threshold` does, or MissingPackagesError."""
     solved_at = threshold(identifier, others)
     with closing(make(identifier)) as world:
         found_spaces = spaces(world, identifier)
@@ -281,7 +280,7 @@ def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
 
 
 def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
-    """Return a default configuration if `name` is an environment instead of a preset, otherwise None.
+    """Return the default configuration if `name` is an environment instead of a preset, otherwise None.
 
     If `is_named`, every name except an agent preset is an environment. Raises ConfigError or MissingPackagesError.
     """
@@ -298,7 +297,7 @@ def _registered(identifier: str) -> str:
     try:
         importlib.import_module(module)
     except Exception as error:
-        where = " (it is looked for in the folders of PYTHONPATH)" if isinstance(error, ModuleNotFoundError) else ""
+        where = " (searched in the folders of PYTHONPATH)" if isinstance(error, ModuleNotFoundError) else ""
         raise ConfigError(
             f"The module {module} of the environment {identifier} cannot be imported{where}: {type(error).__name__}: "
             f"{error}"
@@ -311,8 +310,8 @@ def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
         return ConfigError(f"The preset {identifier} trains cellular automata: use `difflogic train {identifier}`.")
     meant = hint(identifier.rpartition(":")[2], names)
     return ConfigError(
-        f"There is no environment {identifier!r}{meant}: expected the name of one that gymnasium has "
-        "registered, or MODULE:NAME."
+        f"Unknown environment {identifier!r}{meant}: expected the name of a registered gymnasium environment, or "
+        "MODULE:NAME."
     )
 
 
@@ -325,8 +324,8 @@ def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
     observations, actions = environment.observation_space, environment.action_space
     if not isinstance(observations, box) or not 0 < math.prod(observations.shape) <= MOST_NUMBERS:
         raise ConfigError(
-            f"{identifier} shows {observations}, but a policy reads 1 to {MOST_NUMBERS} numbers in a Box, Discrete, "
-            "MultiDiscrete or MultiBinary, or some of them in a Tuple or Dict: take another environment."
+            f"Unsupported observation space of {identifier}: expected 1 to {MOST_NUMBERS} numbers in a Box, Discrete, "
+            f"MultiDiscrete or MultiBinary, or in a Tuple or Dict of these, got {observations}."
         )
     numbers, known = math.prod(observations.shape), getattr(environment, "known", ())
     if memory:
@@ -334,13 +333,13 @@ def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
     if isinstance(actions, discrete):
         return Spaces(numbers + memory, int(actions.n), first=int(actions.start), known=known, memory=memory)
     if memory:
-        raise ConfigError(f"An agent that remembers takes discrete actions, but {identifier} takes {actions}.")
+        raise ConfigError(f"An agent with memory needs discrete actions, but {identifier} expects {actions}.")
     if isinstance(actions, box) and len(actions.shape) == 1 and np.isfinite([actions.low, actions.high]).all():
         bounds = actions.low.astype(np.float32), actions.high.astype(np.float32)
         return Spaces(numbers, actions.shape[0], bounds, known=known)
     raise ConfigError(
-        f"{identifier} takes actions in {actions}, but a policy gives a Discrete action, or a Box of one axis with "
-        "bounds."
+        f"Unsupported action space of {identifier}: expected Discrete, or a one-dimensional Box with finite bounds, "
+        f"got {actions}."
     )
 
 

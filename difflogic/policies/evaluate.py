@@ -86,13 +86,13 @@ def evaluate_policy(
 
 
 def random_policy(spaces: Spaces, seed: int) -> Decide:
-    """Return a policy of uniform random actions."""
+    """Return a policy of uniformly random actions, sampled with `seed`."""
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, RANDOM, EVALUATION])))
     return lambda observations: random_actions(spaces, len(observations), generator)
 
 
 def constant_policies(spaces: Spaces) -> dict[str, Decide]:
-    """Return constant policies by name: one for each of the first 16 discrete actions, or the middle of the range."""
+    """Return constant policies by name: the first 16 discrete actions, or the middle of the continuous range."""
     if not spaces.continuous:
         return {f"always {action}": _always(np.int64(action)) for action in range(min(spaces.actions, 16))}
     low, high = spaces.bounds

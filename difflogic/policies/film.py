@@ -35,7 +35,7 @@ BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 
 def episode(
     decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None, memory: int = 0
 ) -> Pixels:
-    """Draw one episode of at most `steps` steps, RGB `[n, h, w, 3]`; `below` draws the policy under each frame.
+    """Draw an episode of at most `steps` steps, RGB `[n, h, w, 3]`; `below` draws the policy's state below each frame.
 
     `memory` has the same meaning as in `evaluate_policy`. Raises UsageError if the environment cannot be drawn, or
     MissingPackagesError if a package for drawing is not installed.
@@ -47,11 +47,11 @@ def episode(
         frames, rows = [environment.render()], [np.asarray(observation, dtype=np.float32).reshape(-1)]
     except gym.error.DependencyNotInstalled as error:
         raise MissingPackagesError(
-            f"Images of {identifier} need a package that is not installed, which the extra `rl` brings for classic "
-            f"ones: {error}"
+            f"Drawing {identifier} needs a missing package (the extra `rl` installs those of classic environments): "
+            f"{error}"
         ) from error
     except Exception as error:
-        raise UsageError(f"{identifier} cannot draw images of its episodes: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{identifier} cannot render its episodes: {type(error).__name__}: {error}") from error
     shape = spaces(environment, identifier, memory)
     rows[0], over = np.pad(rows[0], (0, memory)), False
     while not over and len(frames) <= steps:
@@ -69,7 +69,7 @@ def episode(
 
 
 def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """Draw the automaton's grids after each step of a decision, side by side, RGB `[N, h, width, 3]`."""
+    """Draw the automaton's grids before and after each step of a decision, side by side, RGB `[N, h, width, 3]`."""
     colors = plots.colors(actor.states(actor.features(observations)))
     steps, count, side = colors.shape[:3]
     scale = max(1, (width - SPACE) // steps // side - 1)
@@ -82,7 +82,7 @@ def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> 
 
 
 def of_agent(member: Member, steps: int, controller: Controller | None, seed: int | None = None) -> Pixels:
-    """Draw an episode of an agent, above its grids or the controller's bits; the default `seed` is the agent's.
+    """Draw an episode of an agent above its grids or the controller's bits; the default `seed` is the agent's.
 
     Raises ConfigError for a classifier.
     """
@@ -118,7 +118,7 @@ def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) ->
 
 
 def encoded(frames: Pixels, suffix: str, frame_ms: int) -> bytes:
-    """Encode frames in the format of `suffix`, `.gif` or `.apng`. Raises ConfigError for any other suffix."""
+    """Encode frames shown for `frame_ms` each as `.gif` or `.apng`. Raises ConfigError for any other `suffix`."""
     kinds = {".gif": "gif", ".apng": "apng"}
     if suffix not in kinds:
         raise ConfigError(f"An animation of an episode must be a .gif or .apng file, got {suffix!r}.")

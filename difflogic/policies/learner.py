@@ -33,11 +33,11 @@ def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> 
     if stop_when_solved:
         config.require_episodes()
     if not 0 <= stop_when_solved <= population:
-        raise UsageError(f"stop_when_solved counts solved agents: expected at most {population}, the population.")
+        raise UsageError(f"stop_when_solved must be 0 to {population}, the population, got {stop_when_solved}.")
     if stop_when_solved and config.evaluation.threshold == -math.inf:
         raise UsageError(
-            f"{config.subject} names no return that solves it: say one with "
-            "--set evaluation.threshold=RETURN, or leave out the stop rule."
+            f"{config.subject} defines no return at which it is solved: set one with "
+            "--set evaluation.threshold=RETURN, or remove the stop rule."
         )
 
 
@@ -45,7 +45,7 @@ def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
     """Raise ConfigError if actions are discrete."""
     if not spaces.continuous:
         raise ConfigError(
-            f"SAC takes continuous actions, but {config.subject} has {spaces.actions} discrete ones: give "
+            f"SAC requires continuous actions, but {config.subject} has {spaces.actions} discrete actions: use "
             "--algorithm ppo."
         )
 
@@ -56,7 +56,7 @@ class Learner(ABC):
     def __init__(
         self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Make the actor; `seen` scales observations, and `wiring` is the seed of wires (None: the config's seed).
+        """Make the actor; `seen` scales observations, and `wiring` is the seed of wires (default: that of `config`).
 
         Raises ConfigError if the layers do not fit the actions, and DeviceError if the device cannot be used.
         """
@@ -85,14 +85,14 @@ class Learner(ABC):
         return {name: tensor.numpy() for name, tensor in self._tensors().items()}
 
     def adopt(self, state: Arrays) -> None:
-        """Copy the networks in `state` of another agent with equal shapes, but not its optimizers."""
+        """Copy the networks from the `state` of another agent with equal shapes, but not its optimizers."""
         for name, tensor in self._tensors().items():
             if not name.startswith(("optimizer.", "largest.")):
                 tensor.assign(state[name])
         self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
-        """Restore a training state. Raises KeyError or ShapeError for the state of a differently shaped agent."""
+        """Restore a training state. Raises KeyError or ShapeError if it is of an agent with other shapes."""
         for name, tensor in self._tensors().items():
             tensor.assign(state[name])
 
@@ -106,13 +106,13 @@ class Chooser(Learner):
         return distribution(self.spaces, self.device)
 
     def decide(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the best actions, without sampling."""
+        """Return the best actions for `observations`, without sampling, encoded with any remembered bits."""
         preferences, remembered = self._stepped(self.actor.features(observations), evaluated=True)
         actions: npt.NDArray[Any] = self.distribution.given(self.distribution.best(preferences)) + remembered
         return actions
 
     def _stepped(self, features: Floats, evaluated: bool) -> tuple[Floats, Any]:
-        """Return the preferences, and the remembered bits as a number to add to each action."""
+        """Return preferences `[N, A]`, and numbers that encode remembered bits, `[N]` or 0, to add to the actions."""
         inputs, actor = self._tensor(features), self.actor
         if not self.spaces.memory or not isinstance(actor, LogicActor):
             return (actor.decided if evaluated else actor)(inputs).numpy(), 0

@@ -34,7 +34,7 @@ Agent = PPO | SAC | Classifier
 def make_agent(
     config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
 ) -> Agent:
-    """Make an agent; `seen` scales observations, and `wiring` is the seed of wires (None: the config's seed).
+    """Make an agent; `seen` scales observations, and `wiring` is the seed of wires (default: that of `config`).
 
     Raises ConfigError if the agent does not support the spaces, LimitError or DeviceError.
     """
@@ -73,8 +73,8 @@ class Member:
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(
-                f"The checkpoint is of an environment that shows {seen.mean.size} numbers, but {config.subject} "
-                f"shows {shown}: install the one that it was trained in, or start a new run."
+                f"The checkpoint was trained on observations of {seen.mean.size} numbers, but {config.subject} has "
+                f"{shown}: install the version it was trained in, or start a new run."
             )
         self._wiring = config.seed if wiring is None else wiring
         scales = seen or Sightings.of(config.require_episodes(), played)
@@ -101,7 +101,7 @@ class Member:
         return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
 
     def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
-        """Train for one iteration, calling `working` after every step, and return the metrics."""
+        """Train for `iteration` (from 0) after `elapsed_s` of training; call `working` after every step."""
         begin, steps = time.monotonic(), self.agent.iteration_steps
 
         def stepped(environments: Environments, over: np.ndarray) -> None:
@@ -134,7 +134,7 @@ class Member:
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """Score an agent on episodes of seed + `offset`, classifiers on validation rows (held-out rows if `offset`)."""
+        """Score an agent on episodes of its seed + `offset`, a classifier on validation (`offset`: held-out) rows."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset
@@ -166,7 +166,7 @@ class Member:
             member.episodes = int(state["episodes"])
             member._recent.extend((float(value), int(length)) for value, length in state["recent"])
         except (KeyError, ValueError, UsageError) as error:
-            raise CheckpointError(f"The checkpoint holds no agent of its configuration: {error}") from error
+            raise CheckpointError(f"The checkpoint does not match its configuration: {error}") from error
         return member
 
     @classmethod
@@ -178,10 +178,10 @@ class Member:
 
 
 def restored(path: Path, number: int | None = None) -> Member:
-    """Load member `number` of a run (from 1; default 1) onto the CPU. Raises UsageError or CheckpointError."""
+    """Load member `number` of a run (counted from 1, default 1) on the CPU. Raises UsageError or CheckpointError."""
     folder = chosen.run_folder(path)
     saved, index = checkpoint.read_agents(folder), (number or 1) - 1
     if not 0 <= index < len(saved.members):
-        raise UsageError(f"There is no member {number} in {path}: it has 1 to {len(saved.members)}.")
+        raise UsageError(f"Unknown member {number} of {path}: expected 1 to {len(saved.members)}.")
     state = saved.members[index]
     return Member.restored(state.config, Device("cpu"), state.arrays, tables.of_run(state.config, folder))

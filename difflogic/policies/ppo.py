@@ -1,6 +1,6 @@
 """Proximal policy optimization (PPO): collect a rollout, and learn from it in several passes with a clipped ratio.
 
-Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names and details are Stable-Baselines3's.
+Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names and details follow Stable-Baselines3.
 """
 
 from collections.abc import Callable, Iterator
@@ -126,7 +126,7 @@ class PPO(Chooser):
             yield (copies * np.arange(steps)[:, None] + some).reshape(-1)
 
     def _rate_share(self, spread: float) -> float:
-        """Return the factor of the gates' learning rate, below 1 if the spread of advantages is small."""
+        """Return the factor of the gates' learning rate, below 1 if `spread`, that of the advantages, is small."""
         # The advantages of an agent that makes no mistakes are only the critic's errors. Normalized by their own small
         # spread (or by Adam, which divides by the size of gradients), they would have the effect of real advantages,
         # and the agent would unlearn.
@@ -138,7 +138,7 @@ class PPO(Chooser):
     def _update(
         self, batch: dict[str, Tensor], advantages: Floats, clip: float, goes_on: Flags
     ) -> Callable[[], dict[str, float]]:
-        """Take a gradient step of actor and critic, and return a function that computes the step's metrics."""
+        """Take a gradient step, with ratios clipped to 1 +- `clip`; return a function that computes its metrics."""
         ppo = self.config.ppo
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)

@@ -22,11 +22,11 @@ from difflogic.runs.journal import JSONL
 
 SUMMARY, EVALUATION = "summary.txt", "evaluation.json"
 RETURNS, ACCURACY = "returns.png", "accuracy.png"
-"""File names of the learning curves of agents, and of classifiers."""
+"""Names of the files with the learning curves of agents and of classifiers."""
 CELL = "circuit.json"
 """Name of the file with the cell's circuit, if the agent is an automaton."""
 FINAL = 1 << 20
-"""Seed offset of the final evaluation, whose episodes were never played before."""
+"""Seed offset of the final evaluation, whose episodes are used nowhere else."""
 
 
 def read(run: Path) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def read(run: Path) -> dict[str, Any]:
 
 
 def final_score(member: Member, watch: Watch) -> Score:
-    """Score the agent on episodes that neither training nor an earlier evaluation has played, calling `watch`."""
+    """Score the agent on episodes that are used nowhere else, calling `watch` after each step."""
     return member.evaluate(member.config.evaluation.final_episodes, FINAL, watch)
 
 
@@ -57,7 +57,7 @@ def files(
     config: PolicyConfig, members: Sequence[Member], best: Member, baselines: dict[str, float] | None,
     netlist: CellNetlist | FunctionNetlist | None,
 ) -> dict[str, str | bytes]:  # fmt: skip
-    """Return the contents of the result files by name, or {} if `baselines` is None since the run has not ended."""
+    """Return the contents of the result files by name, or {} if `baselines` is None (the run has not ended)."""
     if baselines is None:
         return {}
     contents: dict[str, str | bytes] = {
@@ -85,8 +85,8 @@ def curves(run: Path, card: bool = False) -> bytes:
     title, size = f"{config.name}: {config.subject}, {config.policy}, {config.algorithm}", (8.0, 4.5)
     look: tuple[Any, ...] = ("", (4.5, 4.5)) if card else (title, size)
     if isinstance(config, ClassifierConfig):
-        judging = "the rows that choose" if config.table.validation else "the training rows"
-        look = (*look, ("rows seen", f"accuracy on {judging}"))
+        judging = "validation rows" if config.table.validation else "training rows"
+        look = (*look, ("training rows processed", f"accuracy on {judging}"))
     return plots.returns_png(rows, saved.seeds[saved.best], config.evaluation.threshold, *look)
 
 

@@ -1,6 +1,6 @@
 """Soft actor-critic (SAC): an actor with an entropy bonus, two critics, and target critics that follow slowly.
 
-Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018); names are Stable-Baselines3's.
+Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018); names follow Stable-Baselines3.
 """
 
 import math
@@ -24,7 +24,7 @@ ITERATION = 1000
 SAVED = ("observations", "actions", "rewards", "following", "terminated")
 """Columns of the replay buffer that are saved in a checkpoint."""
 REACH = 3.0
-"""Bound of the means of a gate actor before tanh; tanh(3) is 0.995, nearly the bound of actions."""
+"""Bound of a gate actor's means before tanh; tanh(3) is 0.995, nearly the bound of actions."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
 """Minimum and range of the logarithm of a spread; spreads are between exp(-5) = 0.007 and exp(2) = 7.4."""
 
@@ -89,7 +89,7 @@ class SAC(Learner):
         return -(-ITERATION // count) * count
 
     def decide(self, observations: Floats) -> npt.NDArray[Any]:
-        """Return the best actions, without sampling."""
+        """Return the best actions for `observations`, without sampling, within the environment's bounds."""
         mean = self._reaching(self.actor.decided(self._tensor(self.actor.features(observations))))
         return from_unit(self.spaces, mean.tanh().numpy())
 

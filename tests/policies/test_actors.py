@@ -37,9 +37,7 @@ def test_thresholds_of_ones_own_are_taken_as_they_are():
     rows = ((-1.0, 0.25), (0.0, 3.0))
     actor = LogicActor(config(logic={"bits": 2, "thresholds": rows}), Spaces(2, 2), SEEN, CPU)
     assert actor.thermometer.thresholds == rows
-    with pytest.raises(
-        ConfigError, match="thresholds has 1 rows, but an observation of this environment has 2 numbers"
-    ):
+    with pytest.raises(ConfigError, match="thresholds must have 2 rows, one for each number in an observation, got 1"):
         LogicActor(config(logic={"bits": 2, "thresholds": rows[:1]}), Spaces(2, 2), SEEN, CPU)
     fewer = LogicActor(config(logic={"bits": 2, "thresholds": ((0.0,), (0.0, 3.0))}), Spaces(2, 2), SEEN, CPU)
     assert fewer.thermometer.code([[1.0, 1.0]]).ravel().tolist() == [1, 1, 0]
@@ -49,7 +47,7 @@ def test_thresholds_of_ones_own_are_taken_as_they_are():
 
 
 def test_groups_must_share_the_last_layer_out():
-    with pytest.raises(ConfigError, match="8 gates are shared out among 3 actions: expected a multiple of 3"):
+    with pytest.raises(ConfigError, match=r"logic\.widths: expected a multiple of 3, .* got 8"):
         LogicActor(config(), THREE, SEEN, CPU)
 
 

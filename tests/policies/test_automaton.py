@@ -77,7 +77,7 @@ def test_damage_reaches_the_cells_that_it_says_and_no_more():
     assert (once == whole).all(axis=(0, 2, 3, 4)).any(), "a single cell, where it was zero already, changes nothing"
     ZeroedCells(25, every_step=True).on(actor)
     assert len(set(decisions(actor, seen))) == 1, "who sees nothing always does the same"
-    with pytest.raises(UsageError, match="has 25 cells"):
+    with pytest.raises(UsageError, match="must be 1 to 25, the automaton's cells, got 26"):
         ZeroedCells(26, every_step=True).on(actor)
     with pytest.raises(UsageError, match="is not an automaton"):
         ZeroedCells(1, every_step=True).on(LogicActor(config(), Spaces(3, 2), SEEN, CPU))
@@ -96,7 +96,7 @@ def test_it_is_trained_judged_damaged_drawn_and_exported(tmp_path, capsys):
     held = function_json.load(path / function_json.NAME)
     found = json.loads(run("evaluate", path, "--starts", 5, "--damage", 2, "--json"))["measures"]
     assert [each["title"].partition(", ")[2] for each in found[:3]] == [
-        "", "2 cells zeroed once a decision", "2 cells zeroed before each step"
+        "", "2 cells zeroed once per decision", "2 cells zeroed before each step"
     ]  # fmt: skip
     assert "4x4 cells of 4 bits" in run("show", path)
     small = tmp_path / "small.json"
@@ -107,4 +107,4 @@ def test_it_is_trained_judged_damaged_drawn_and_exported(tmp_path, capsys):
     assert main(["evaluate", str(small), "--damage", "2"]) == 2
     assert "requires the run of a policy automaton" in capsys.readouterr().err
     assert main(["export", str(path), "--format", "golly", "--out", str(tmp_path)]) == 2
-    assert "cannot hold a controller" in capsys.readouterr().err
+    assert "does not support a controller" in capsys.readouterr().err

@@ -89,5 +89,5 @@ def test_a_ring_grows_on_its_device():
 
 
 def test_a_ring_that_does_not_fit_is_refused_before_it_is_made():
-    with pytest.raises(LimitError, match=r"takes 1[0-9]{3,}\.. GB, but .* GB are free: --set sac.buffer_size="):
+    with pytest.raises(LimitError, match=r"takes 1[0-9]{3,}\.. GB, but only .* free: use --set sac.buffer_size="):
         ring_of(10**11)

@@ -85,7 +85,7 @@ def test_it_stands_in_the_gallery(trained, tmp_path):
     assert linked == there - {"index.html", "card.png"}
     assert {"live.html", "circuit.svg", "files/signs.v"} <= there
     assert "Proved equal: " in page
-    assert "film: test/Signs-v0 cannot draw images of its episodes" in page
+    assert "film: test/Signs-v0 cannot render its episodes" in page
     assert all(f"seed {seed}<" in page for seed in checkpoint.read_agents(trained).seeds), "every agent's score"
 
 
@@ -203,11 +203,11 @@ def test_the_commands_of_the_page_train(tmp_path, line):
         ((), 2, "Name an environment: cartpole, cartpole-automaton, cartpole-memory, acrobot"),
         (("cartpol",), 2, "did you mean cartpole?"),
         (("cartpole", "--set", "ppo.gama=1"), 2, "did you mean gamma?"),
-        (("cartpole", "--algorithm", "sac"), 2, "give --algorithm ppo"),
-        (("pendulum", "--stop-when-solved", "--set", "evaluation.threshold=-inf"), 2, "names no return that solves"),
+        (("cartpole", "--algorithm", "sac"), 2, "use --algorithm ppo"),
+        (("pendulum", "--stop-when-solved", "--set", "evaluation.threshold=-inf"), 2, "defines no return at"),
         (("cartpole", "--set", "logic.widths=[31]"), 2, "expected a multiple of 2"),
         (("pendulum", "--set", "sac.buffer_size=2147483648"), 1, "--set sac.buffer_size="),
-        ((worlds.broken("raises"),), 1, "raised in the middle of an episode"),
+        ((worlds.broken("raises"),), 1, "raised an error during an episode"),
         (("cartpole", "--population", "0"), 2, "--population must be an integer"),
         (("cartpole", "--within", "9 epochs"), 2, "must be a time for agents"),
         (("cartpole", "--until-solved", "--init-from", "runs/other"), 2, "every attempt has a wiring of its own"),

@@ -132,5 +132,5 @@ def test_memory_that_cannot_be_learned_is_refused():
     ):
         with pytest.raises(ConfigError, match=rf'^Only agents with policy "logic".* {path}\.memory must be 0'):
             config(**fields)
-    with pytest.raises(ConfigError, match="remembers takes discrete actions"):
+    with pytest.raises(ConfigError, match="with memory needs discrete actions"):
         Environments("test/Aim-v0", 1, seed=0, memory=1)

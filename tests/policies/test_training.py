@@ -235,7 +235,7 @@ def test_it_stops_at_the_first_evaluation_that_is_good_enough():
     assert run.complete
     assert run.epoch <= 8192
     assert run.epoch % 512 == 0
-    with pytest.raises(UsageError, match="names no return that solves it"):
+    with pytest.raises(UsageError, match="defines no return at which it is solved"):
         Trainer(config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}), CPU).run(
             stop_when_solved=1
         )
@@ -249,7 +249,7 @@ def test_episodes_without_an_end_are_cut_off_which_training_and_evaluation_annou
     Trainer(endless, CPU).run(out=tmp_path / "run", observer=observer)
     evaluation = evaluate(tmp_path / "run", starts=2, tell=told.append)
     assert evaluation.measures[0].values["mean_length"] == worlds.STEPS
-    sentence = f"one that does not end by itself is cut off after {worlds.STEPS} steps"
+    sentence = f"does not limit its episodes, so they are truncated after {worlds.STEPS} steps"
     assert [sentence in each for each in told] == [True, True, False]
 
 
@@ -301,7 +301,7 @@ def test_only_its_own_run_is_gone_on_with(tmp_path):
     assert longer.epoch == 512
     (saved,) = checkpoint.read_agents(tmp_path / "run").members
     other = saved.config.with_(environment={"id": "CartPole-v1"})
-    with pytest.raises(CheckpointError, match="of an environment that shows 1 numbers, but CartPole-v1 shows 4"):
+    with pytest.raises(CheckpointError, match="trained on observations of 1 numbers, but CartPole-v1 has 4"):
         Member.restored(other, CPU, saved.arrays)
     (tmp_path / "run/checkpoint.safetensors").write_bytes(b"no checkpoint")
     with pytest.raises(CheckpointError, match=r"is not a difflogic checkpoint.*continue from step 256 with --resume"):
@@ -330,7 +330,7 @@ def test_no_module_that_an_actor_names_is_imported(tmp_path):
     agent = Member(config(), CPU).agent
     agent.config = config(environment={"id": "this:Signs-v0"})
     (tmp_path / actor_file.NAME).write_bytes(actor_file.encode(agent))
-    with pytest.raises(CheckpointError, match="of the module this: import that before, if you trust it"):
+    with pytest.raises(CheckpointError, match="in the module this: import it first if you trust it"):
         actor_file.load(tmp_path, CPU)
     assert "this" not in sys.modules
 
