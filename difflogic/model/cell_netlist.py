@@ -107,18 +107,18 @@ class CellNetlist(Netlist):
 
     def validate(self) -> None:
         if not 1 <= self.visible <= self.channels:
-            raise CircuitError(f"visible must be 1 to {self.channels}, the circuit's channels, got {self.visible}.")
+            raise CircuitError(f"visible must be 1 to {self.channels}, the number of channels, got {self.visible}.")
         if len(set(self.origin)) != self.channels or min(self.origin) < 0:
             raise CircuitError(
-                f"origin must give the {self.channels} channels different numbers from 0 on, got {list(self.origin)}."
+                f"origin must be {self.channels} different numbers from 0, one per channel, got {list(self.origin)}."
             )
         if self.colours and not (self.visible <= 8 and len(self.colours) <= 1 << self.visible):
-            raise CircuitError(f"{self.visible} visible channels have no {len(self.colours)} states with colours.")
+            raise CircuitError(f"{self.visible} visible channels cannot have {len(self.colours)} colours.")
         if not all(0 <= value <= 255 for colour in self.colours for value in colour):
-            raise CircuitError("colours must be red, green and blue from 0 to 255.")
+            raise CircuitError("colours must be red, green and blue values from 0 to 255.")
         super().validate()
         if len(self.outputs) != self.channels:
-            raise CircuitError(f"{self.channels} outputs expected, one per channel, {len(self.outputs)} given.")
+            raise CircuitError(f"Expected {self.channels} outputs, one per channel, got {len(self.outputs)}.")
         if self.neighbourhood != "moore":
             wiring.check_within(self.neighbourhood, {bit % wiring.PATCH for bit in read_inputs(self)})
 
@@ -198,7 +198,7 @@ class CellNetlist(Netlist):
         grids = bits if has_channels or self.channels > 1 else bits[..., None]
         if grids.ndim not in (3, 4) or grids.shape[-1] != self.channels:
             expected = f"[B, H, W, {self.channels}] or [H, W, {self.channels}]"
-            raise DataError(f"x must be grids {expected}, got {list(bits.shape)}.")
+            raise DataError(f"x must have shape {expected}, got {list(bits.shape)}.")
         states = [grids if grids.ndim == 4 else grids[None]]
         states.extend(self.steps(states[0], steps))
         return np.stack(states).reshape(len(states), *bits.shape)

@@ -29,7 +29,7 @@ def network(
     """
     if not logits or len(logits) != len(wires):
         raise CircuitError(
-            f"{name} needs one wires array per logits array and at least one layer, got {len(logits)} and {len(wires)}."
+            f"{name} needs one or more layers with logits and wires, got {len(logits)} logits and {len(wires)} wires."
         )
     # Each layer reads the outputs of the previous layer, so the logits determine the number of its inputs.
     layers, connections = [], []
@@ -42,12 +42,12 @@ def network(
         layers.append(layer_logits)
         n_in = layer_logits.shape[-2]
     if n_out is not None and n_in != n_out:
-        raise CircuitError(f"The last {name} layer must have one gate per channel: {n_out} expected, {n_in} given.")
+        raise CircuitError(f"The last {name} layer must have {n_out} gates, one per channel, got {n_in}.")
     return tuple(layers), tuple(connections)
 
 
 def wire_logits(logits: Mapping[str, Sequence[npt.ArrayLike]]) -> Array | None:
-    """Return the logits of candidate wires, `[G, 2, k]`, or None if there are none. Raise CircuitError if invalid."""
+    """Return the candidate wires' logits in `logits`, `[G, 2, k]`, or None if absent. Raise CircuitError if invalid."""
     if WIRES not in logits:
         return None
     [array] = (_array("The logits of wires", values) for values in logits[WIRES])
@@ -78,18 +78,18 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
         raise CircuitError(f"The logits of {where} must have shape {expected}, got {list(array.shape)}.")
     if kernels is not None and array.shape[0] != kernels:
         raise CircuitError(
-            f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}."
+            f"All perception layers must have equal K: expected {kernels}, got {array.shape[0]} in {where}."
         )
     # One NaN would spread to every cell in a few steps, which would hide its origin.
     if not np.isfinite(array).all():
-        raise CircuitError(f"The logits of {where} contain NaN or infinity; every logit must be finite.")
+        raise CircuitError(f"The logits of {where} must be finite, got NaN or infinity.")
     return array
 
 
 def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array, tail: tuple[int, ...]) -> Array:
     array = _array(f"The wires of {where}", values)
     if not np.issubdtype(array.dtype, np.integer):
-        raise CircuitError(f"The wires of {where} must be whole numbers, got {array.dtype}.")
+        raise CircuitError(f"The wires of {where} must be integers, got {array.dtype}.")
     shape = (2, logits.shape[-2], *tail)
     per_kernel = (logits.shape[0], *shape) if logits.ndim == 3 else shape
     # Wiring that kernels share is repeated for each: engines need no second case, and wires take little memory.

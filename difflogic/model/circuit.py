@@ -101,9 +101,9 @@ class Circuit:
         """
         for name, tables in (("logits", logits), ("wires", wires)):
             if set(tables) - {WIRES} != set(NETWORKS):
-                raise CircuitError(f'{name} needs the keys "perceive" and "update", got {sorted(tables)}.')
+                raise CircuitError(f'{name} must have the keys "perceive" and "update", got {sorted(tables)}.')
         if channels < 1:
-            raise CircuitError(f"A cell needs at least 1 channel, got {channels}.")
+            raise CircuitError(f"channels must be at least 1, got {channels}.")
         chosen = wire_logits(logits)
         tail = () if chosen is None else chosen.shape[2:]
         if len(logits["perceive"]) == len(wires["perceive"]) == 0:
@@ -194,7 +194,7 @@ class Circuit:
         """
         if len(widths) < 2 or min(widths) < 1:
             raise CircuitError(
-                f"A feed-forward circuit needs the number of its inputs and of each layer's gates, got {list(widths)}."
+                f"widths must be the number of inputs, then the number of gates of each layer, got {list(widths)}."
             )
         key, wires = prng.key_from_seed(seed), []
         for n_in, n_out in itertools.pairwise(widths):
@@ -276,8 +276,8 @@ class Circuit:
         """Raise CircuitError if the circuit is feed-forward."""
         if not self.perceive:
             raise CircuitError(
-                "An automaton needs perception and one output per channel, but this circuit has no perception, "
-                f"{self.channels} inputs and {self.outputs} outputs: compute it by Engine.open_function."
+                f"Expected an automaton, got a feed-forward circuit with {self.channels} inputs and {self.outputs} "
+                "outputs: evaluate it with Engine.open_function."
             )
 
     @property
@@ -368,13 +368,13 @@ def _start(logit: float) -> Array:
 
 
 def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
-    """Return the initial logits of update layers of these widths, lower in layers narrower than the first."""
+    """Return the initial logits of update layers with `widths` gates, lower in layers narrower than the first."""
     wide, narrow = _start(initial.logit), _start(initial.logit - initial.narrow_drop)
     return [np.tile(narrow if n < widths[0] else wide, (n, 1)) for n in widths]
 
 
 def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Array]) -> None:
-    """Make an update network copy these channels of a cell to its next state by one fixed gate per channel and layer.
+    """Make an update network copy `channels` of a cell to its next state by one fixed gate per channel and layer.
 
     Changes `logits[l]`, float `[out, 16]`, and `wires[l]`, int `[2, out]`, in place. The k-th channel in the list uses
     the k-th gate from the end, except in the last layer, where it uses the gate of the channel itself.
@@ -392,7 +392,7 @@ def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Arra
 
 
 def _draw(network: NetworkConfig, key: prng.Key, among: Sequence[int] | None = None) -> list[Array]:
-    """Sample a network's wires, with one subkey per layer; the first layer reads only inputs in `among` (None: all)."""
+    """Sample a network's wires, with one subkey per layer; the first layer reads only inputs `among` (default: all)."""
     layers: list[Array] = []
     for scheme, n_in, n_out in zip(network.connections, network.widths, network.widths[1:], strict=False):
         key, sub = prng.split(key)

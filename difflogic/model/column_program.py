@@ -293,7 +293,7 @@ class _Table:
 
 @lru_cache(maxsize=1 << 16)
 def _function(gate: int, x: Function | None, before_x: int, y: Function | None, before_y: int) -> _Placed | None:
-    """Return the function of a gate that reads x and y, delayed by these rows; None if it depends on too many cells."""
+    """Return a gate's function of `x` and `y`, delayed by these numbers of rows; None if it has too many cells."""
     if x is None or y is None:
         return None
     own = [

@@ -73,8 +73,8 @@ class Controller(FunctionNetlist):
 
     def validate(self) -> None:
         if not all(map(_ENVIRONMENT.fullmatch, (self.environment, self.environment_version))):
-            raise CircuitError(f"An environment is called like CartPole-v1, not {self.environment[:80]!r}.")
+            raise CircuitError(f"environment must be a name such as CartPole-v1, got {self.environment[:80]!r}.")
         rows = self.thermometer.thresholds
         if not 0 <= self.memory <= len(rows) or any(row not in ((), (0.5,)) for row in rows[len(rows) - self.memory :]):
-            raise CircuitError(f"The memory of a controller is bits, its last observations, got {self.memory} of them.")
+            raise CircuitError(f"memory must be the number of bits at the end of the observations, got {self.memory}.")
         super().validate()

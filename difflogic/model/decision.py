@@ -49,7 +49,7 @@ def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0
         return circuit.gates, circuit.wires, bits
     bits, memory_bits = bits[: len(bits) - memory], bits[len(bits) - memory :]
     if not bits or len(bits) % actions:
-        raise CircuitError(f"{len(bits)} output bits cannot be shared equally by {actions} actions.")
+        raise CircuitError(f"{len(bits)} output bits cannot be divided equally among {actions} actions.")
     size = len(bits) // actions
     counts = [circuit.count(bits[size * action : size * (action + 1)]) for action in range(actions)]
     return circuit.gates, circuit.wires, circuit.first_largest(counts) + memory_bits
@@ -76,13 +76,13 @@ class _Circuit:
         fits = wires.shape == (ways, len(gates)) and gates.shape[1:] in ((), (1 << ways,))
         if not fits or not all(a.dtype.kind in "iu" for a in (wires, gates)):
             raise CircuitError(
-                f"Layer {number} needs wires [2, n] and gates [n], or [k, n] and [n, 2**k], of whole numbers, got "
+                f"Layer {number} needs integer wires [2, n] and gates [n], or [k, n] and [n, 2**k], got "
                 f"{list(wires.shape)} and {list(gates.shape)}."
             )
         if wires.size and not 0 <= int(wires.min()) <= int(wires.max()) < len(before):
-            raise CircuitError(f"The wires of layer {number} lead to bits 0 to {len(before) - 1} of the layer before.")
+            raise CircuitError(f"The wires of layer {number} must be 0 to {len(before) - 1}, bits of the layer before.")
         if gates.size and not 0 <= int(gates.min()) <= int(gates.max()) < GATE_COUNT:
-            raise CircuitError(f"The gates of layer {number} need ids from 0 to {GATE_COUNT - 1}.")
+            raise CircuitError(f"The gates of layer {number} must have ids from 0 to {GATE_COUNT - 1}.")
         rows = zip(gates.tolist(), wires.T.tolist(), strict=True)
         if gates.ndim == 2:
             return [self.table(table, [before[wire] for wire in places], {}) for table, places in rows]

@@ -49,9 +49,9 @@ class Scenario:
         if not 0 < self.fire_rate <= 1:
             raise CircuitError(f"The circuit's fire rate must be above 0 and at most 1, got {self.fire_rate}.")
         if (self.start == "picture") != bool(self.picture):
-            raise CircuitError('A circuit needs a `picture` if its `start` is "picture", and no other circuit has one.')
+            raise CircuitError('The circuit must have a `picture` if and only if its `start` is "picture".')
         if self.picture and self._bits().shape[:2] != (self.height, self.width):
-            raise CircuitError(f"The circuit's initial image must fill its grid of {self.width}x{self.height} cells.")
+            raise CircuitError(f"The circuit's initial image must have its grid's size, {self.width}x{self.height}.")
 
     @classmethod
     def of(cls, config: Config) -> Scenario:

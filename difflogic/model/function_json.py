@@ -106,7 +106,7 @@ def _inputs(rows: list[Any], subject: str, may_be_bits: bool = False) -> tuple[t
 def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     names = typed(data, key, list)
     if not all(isinstance(name, str) for name in names):
-        raise CircuitError(f"{key.capitalize()} are called by texts, got {shown(names)}.")
+        raise CircuitError(f"{key} must be a list of texts, got {shown(names)}.")
     return tuple(names)
 
 
@@ -118,4 +118,4 @@ def _thresholds(row: Mapping[str, Any]) -> tuple[float, ...]:
             return tuple(map(float, values))
     except OverflowError:
         pass
-    raise CircuitError(f"Thresholds are numbers, got {shown(values)}.")
+    raise CircuitError(f"thresholds must be a list of numbers, got {shown(values)}.")

@@ -97,7 +97,7 @@ class FunctionNetlist(Netlist):
             CircuitError: The circuit is an automaton, or the number of names or classes is invalid for it.
         """
         if circuit.perceive:
-            raise CircuitError("A function has no neighbours: of an automaton, use CellNetlist.from_circuit.")
+            raise CircuitError("Expected a feed-forward circuit, got an automaton: use CellNetlist.from_circuit.")
         layers = [
             (wires, logits.argmax(axis=1))
             for wires, logits in zip(circuit.chosen.update_wires, circuit.update, strict=True)
@@ -116,7 +116,7 @@ class FunctionNetlist(Netlist):
         """Make a function from layers of gates; `reads` is the number of input bits, or the inputs' thermometer."""
         code = Thermometer.of_bits(reads) if isinstance(reads, int) else reads
         if classes is not None and outputs is not None:
-            raise CircuitError("Where outputs are counted for classes, the classes are named, and not the outputs.")
+            raise CircuitError("Expected names of classes or of outputs, got both: name only the classes.")
         choices = numbered("class", classes) if classes is not None else ()
         gates = decision(code.bits, layers, len(choices))
         return cls(
@@ -140,28 +140,28 @@ class FunctionNetlist(Netlist):
     def validate(self) -> None:
         words = self.words
         if len(self.choices) == 1 or bool(self.choices) == bool(self.named_outputs):
-            raise CircuitError(f"A {self.kind} decides between two {words.choices} or more, got {len(self.choices)}.")
+            raise CircuitError(f"A {self.kind} needs at least two {words.choices}, got {len(self.choices)}.")
         if len(self.observations) != self.thermometer.dimensions:
             raise CircuitError(
-                f"{self.thermometer.dimensions} dimensions need as many names, got {len(self.observations)}."
+                f"Expected {self.thermometer.dimensions} names, one per dimension, got {len(self.observations)}."
             )
         if not self.thermometer.bits:
             raise CircuitError(f"A {self.kind} needs at least one threshold or bit as input, got none.")
         if not (self.choices or self.reads_bits):
-            raise CircuitError("A function of thresholds decides between classes: name them, or read bits.")
+            raise CircuitError("A function with thresholds needs classes: name the classes, or use bits as inputs.")
         for names in (self.observations, self.choices, self.named_outputs):
             if len(set(names)) != len(names) or not all(map(_NAME.fullmatch, names)):
                 raise CircuitError(
-                    f"The names of {words.sample}s and {words.choices} are different words of letters, digits and _, "
-                    f"got {str(list(names))[:80]}."
+                    "Names must be different, begin with a letter and have at most 40 letters, digits and _, got "
+                    f"{str(list(names))[:80]}."
                 )
         if self.reads_bits and (taken := next(filter(_GATE.fullmatch, self.observations), "")):
-            raise CircuitError(f"A bit cannot be called {taken}: gates are called so.")
+            raise CircuitError(f"A bit cannot be named {taken}, which is the name of a gate.")
         super().validate()
         if len(self.outputs) != (bits := len(self.output_names)):
             if not self.choices:
-                raise CircuitError(f"{len(self.outputs)} outputs need as many names, got {bits}.")
-            raise CircuitError(f"{len(self.choices)} {words.choices} need {bits} outputs, {len(self.outputs)} given.")
+                raise CircuitError(f"Expected {len(self.outputs)} names, one per output, got {bits}.")
+            raise CircuitError(f"{len(self.choices)} {words.choices} need {bits} outputs, got {len(self.outputs)}.")
 
     @cached_property
     def input_names(self) -> Sequence[str]:
@@ -211,7 +211,7 @@ class FunctionNetlist(Netlist):
         return {bit: shown + d - first for bit, (d, _) in enumerate(self.thermometer.places) if d >= first}
 
     def on(self, thermometer: Thermometer) -> Self:
-        """Return a copy with another thermometer; the caller must then adapt the gates by `with_gates`."""
+        """Return a copy with another thermometer; the caller must then replace the gates with `with_gates`."""
         return replace(self, thermometer=thermometer)
 
 

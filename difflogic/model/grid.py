@@ -48,8 +48,8 @@ class Grid:
     def __post_init__(self) -> None:
         if not 1 <= self.values <= MOST_VALUES:
             raise CircuitError(
-                f"A hardware grid must have 1 to {MOST_VALUES} values, but {self.width}x{self.height} cells with "
-                f"{self.cell.channels} channels have {self.values}: choose another grid."
+                f"A hardware grid must have 1 to {MOST_VALUES} bits, but {self.width}x{self.height} cells with "
+                f"{self.cell.channels} channels have {self.values}: choose another size."
             )
 
     @property
@@ -81,7 +81,7 @@ class Grid:
         count, gates = len(self.cell.gates), self.height * self.width * len(self.cell.gates)
         if gates > MOST_GATES:
             raise CircuitError(
-                f"{self.width}x{self.height} cells of {count} gates are {gates} gates, written one by one at most "
+                f"{self.width}x{self.height} cells of {count} gates have {gates} gates, more than the maximum of "
                 f"{MOST_GATES}: choose a smaller grid."
             )
         return _Parts(self).machine()

@@ -74,7 +74,7 @@ class Netlist(ABC):
         if len(self.wires) != count or (count and self.gates.max() >= gates.GATE_COUNT):
             raise CircuitError(f"{count} gates need two wires each and ids from 0 to {gates.GATE_COUNT - 1}.")
         if (self.wires < 0).any() or (self.wires >= before[:, None]).any():
-            raise CircuitError("A gate may read the inputs and earlier gates only.")
+            raise CircuitError("A gate may read only inputs and earlier gates.")
         if (self.outputs < 0).any() or (self.outputs >= self.inputs + count).any():
             raise CircuitError("An output must be an input or a gate.")
 

@@ -92,7 +92,7 @@ def load(path: Path) -> CellNetlist:
 
 
 def load_as(convert: Callable[[dict[str, Any]], T], path: Path) -> T:
-    """Read a JSON object from a file and return its conversion. Raise CircuitError with the path if that fails."""
+    """Read a JSON object from a file, and convert it with `convert`. Raise CircuitError with the path if that fails."""
     text = read_text(path)
     try:
         return convert(parse(text))
@@ -129,7 +129,7 @@ def parse(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CircuitError(f"The file is not valid JSON: {error}.") from error
     if not isinstance(data, dict):
-        raise CircuitError(f"A circuit is a JSON object, got {shown(data)}.")
+        raise CircuitError(f"Expected a JSON object, got {shown(data)}.")
     return data
 
 
@@ -143,16 +143,16 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     neighbourhood = typed(data, "neighbourhood", str) if "neighbourhood" in data else "moore"
     outputs = typed(data, "outputs", list)
     if len(outputs) != channels:
-        raise CircuitError(f"{channels} outputs expected, one per channel, {len(outputs)} given.")
+        raise CircuitError(f"Expected {channels} outputs, one per channel, got {len(outputs)}.")
     origin = typed(data, "origin", list) if "origin" in data else list(range(channels))
     if len(origin) != channels or not all(type(name) is int for name in origin):
-        raise CircuitError(f"origin names each of the {channels} channels by a number, got {shown(origin)}.")
+        raise CircuitError(f"origin must be {channels} integers, one per channel, got {shown(origin)}.")
     names = [f"in[{name}][{patch}]" for name in origin for patch in range(wiring.PATCH)]
     gate_ids, wires, ends = read_gates(data, names)
     scenario = _scenario(typed(data, "habitat", dict)) if "habitat" in data else None
     colours = typed(data, "colours", list) if "colours" in data else []
     if not all(type(rgb) is list and len(rgb) == 3 and all(type(x) is int for x in rgb) for rgb in colours):
-        raise CircuitError(f"colours must be red, green and blue of each state, got {shown(colours)}.")
+        raise CircuitError(f"colours must be a list of [red, green, blue], one per state, got {shown(colours)}.")
     about = (visible, origin, scenario, neighbourhood, colours)
     return CellNetlist.build(channels, periodic, gate_ids, wires, ends, *about)
 
@@ -166,7 +166,7 @@ def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
 
 
 def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:
-    """Return gate ids, wires and outputs in topological order; `inputs` contains input names. Raise CircuitError."""
+    """Return gate ids, wires and outputs in topological order; `inputs` are the inputs' names. Raise CircuitError."""
     rows = typed(data, "gates", list)
     bits = _bits(rows, inputs)
     gate_ids, wires = _gates(rows, bits)
@@ -196,9 +196,9 @@ def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
     bits = {name: bit for bit, name in enumerate(inputs)}
     for index, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):
-            raise CircuitError(f"A gate is an object with a text as its id, but gate {index} is {shown(row)}.")
+            raise CircuitError(f"Gate {index} must be an object with a text as its id, got {shown(row)}.")
         if row["id"] in bits or _INPUT.fullmatch(row["id"]):
-            raise CircuitError(f"The name {row['id']!r} is given twice: each gate needs one of its own.")
+            raise CircuitError(f"Duplicate gate id {row['id']!r}: each gate and input needs a unique name.")
         bits[row["id"]] = len(inputs) + index
     return bits
 
@@ -209,7 +209,7 @@ def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[
         gate = row.get("gate")
         if type(gate) is not int or not 0 <= gate < gates.GATE_COUNT:
             last = gates.GATE_COUNT - 1
-            raise CircuitError(f"The gate {row['id']!r} is of unknown type {shown(gate)}: expected 0 to {last}.")
+            raise CircuitError(f"Unknown function {shown(gate)} of gate {row['id']!r}: expected 0 to {last}.")
         gate_ids.append(gate)
         where = f"gate {row['id']!r}"
         wires.append((_bit(bits, row.get("a"), where), _bit(bits, row.get("b"), where)))
@@ -218,7 +218,7 @@ def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[
 
 def _bit(bits: Mapping[str, int], name: Any, where: str) -> int:
     if not isinstance(name, str) or name not in bits:
-        raise CircuitError(f"A wire of {where} leads nowhere: {shown(name)} is neither an input nor a gate.")
+        raise CircuitError(f"Unknown bit {shown(name)} in {where}: expected the name of an input or a gate.")
     return bits[name]
 
 

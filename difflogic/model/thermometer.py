@@ -33,7 +33,7 @@ STRETCH = 1.5
 
 @dataclass(frozen=True)
 class Thermometer:
-    """Finite, rising thresholds for each dimension of an observation; an unused dimension has none."""
+    """Finite, increasing thresholds for each dimension of an observation; an unused dimension has none."""
 
     thresholds: tuple[tuple[float, ...], ...]
     fraction_bits: int | None = None
@@ -46,8 +46,8 @@ class Thermometer:
         for dimension, values in enumerate(self.thresholds):
             if not all(map(math.isfinite, values)) or any(low >= high for low, high in pairwise(values)):
                 raise CircuitError(
-                    f"The thresholds of a dimension are finite numbers, each above the one before; those of dimension "
-                    f"{dimension} are {str(list(values))[:80]}."
+                    f"The thresholds of dimension {dimension} must be finite and increasing, got "
+                    f"{str(list(values))[:80]}."
                 )
 
     @classmethod
@@ -113,7 +113,7 @@ class Thermometer:
         )
 
     def is_code(self, bits: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Return for each column of `bits [bits, N]` whether an observation can have this code, bool `[N]`."""
+        """Return, for each column of `bits [bits, N]`, whether it is the code of some observation, bool `[N]`."""
         columns = np.asarray(bits)
         legal = np.ones(columns.shape[1], dtype=np.bool_)
         for lower, upper in self.implied:
@@ -153,7 +153,7 @@ class Thermometer:
         if width > MOST_WIDTH:
             raise CircuitError(
                 f"Thresholds with {fraction_bits} fraction bits take more than {MOST_WIDTH} bits: "
-                "scale the observations, or give fewer of them."
+                "scale the observations, or use fewer fraction bits."
             )
         exact = all(
             math.ldexp(number, -fraction_bits) == t
@@ -164,9 +164,7 @@ class Thermometer:
 
     def _checked(self, observations: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         if observations.ndim != 2 or observations.shape[1] != self.dimensions:
-            raise CircuitError(
-                f"Expected observations [N, {self.dimensions}], got {list(observations.shape)}: a row each."
-            )
+            raise CircuitError(f"Observations must have shape [N, {self.dimensions}], got {list(observations.shape)}.")
         return observations
 
 

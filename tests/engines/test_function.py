@@ -130,7 +130,7 @@ AUTOMATON = CASES["an automaton"][0]
 @pytest.mark.parametrize(
     ("circuit", "grid", "arguments", "sentence"),
     [
-        (feed_forward(5, 3), (4,), {"steps": 2}, "An automaton needs perception and one output per channel, but this"),
+        (feed_forward(5, 3), (4,), {"steps": 2}, "Expected an automaton, got a feed-forward circuit"),
         (feed_forward(5, 3), (), {}, r"needs at least one cell, got \[\]"),
         (AUTOMATON, (4,), {}, r"An automaton needs a grid \[B, H, W\] of at least 3x3 cells, got \[4\]"),
         (AUTOMATON, (1, 2, 9), {}, r"at least 3x3 cells, got \[1, 2, 9\]"),
@@ -162,9 +162,7 @@ def test_what_cannot_be_computed() -> None:
 def test_a_feed_forward_circuit_is_no_automaton(any_engine: Engine) -> None:
     circuit = feed_forward(2, 2)
     x = np.zeros((1, 4, 4, 2), dtype=np.float32)
-    with pytest.raises(
-        CircuitError, match=r"no perception, 2 inputs and 2 outputs: compute it by Engine.open_function"
-    ):
+    with pytest.raises(CircuitError, match=r"with 2 inputs and 2 outputs: evaluate it with Engine.open_function"):
         any_engine.rollout(circuit, x, 1)
-    with pytest.raises(CircuitError, match="An automaton needs perception"):
+    with pytest.raises(CircuitError, match="Expected an automaton"):
         CellNetlist.from_circuit(circuit)

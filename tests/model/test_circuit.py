@@ -48,16 +48,19 @@ def spoil(array: np.ndarray, value: float) -> np.ndarray:
 REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
     "no update logits": (
         drop("logits", "update"),
-        'logits needs the keys "perceive" and "update", got [\'perceive\'].',
+        'logits must have the keys "perceive" and "update", got [\'perceive\'].',
     ),
-    "no perceive wires": (drop("wires", "perceive"), 'wires needs the keys "perceive" and "update", got [\'update\'].'),
+    "no perceive wires": (
+        drop("wires", "perceive"),
+        'wires must have the keys "perceive" and "update", got [\'update\'].',
+    ),
     "a layer too few": (
         lambda arguments: arguments["wires"]["update"].pop(),
-        "update needs one wires array per logits array and at least one layer, got 2 and 1.",
+        "update needs one or more layers with logits and wires, got 2 logits and 1 wires.",
     ),
     "no layer": (
         lambda arguments: (arguments["logits"]["update"].clear(), arguments["wires"]["update"].clear()),
-        "update needs one wires array per logits array and at least one layer, got 0 and 0.",
+        "update needs one or more layers with logits and wires, got 0 logits and 0 wires.",
     ),
     "whole-number logits": (
         put("logits", "update", 1, lambda a: a.astype(int)),
@@ -81,19 +84,19 @@ REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
     ),
     "another K in a later layer": (
         put("logits", "perceive", 1, lambda a: a[:1]),
-        "Every perception layer needs the same K: 2 expected, perceive layer 1 has 1.",
+        "All perception layers must have equal K: expected 2, got 1 in perceive layer 1.",
     ),
     "NaN": (
         put("logits", "perceive", 1, lambda a: spoil(a, np.nan)),
-        "The logits of perceive layer 1 contain NaN or infinity; every logit must be finite.",
+        "The logits of perceive layer 1 must be finite, got NaN or infinity.",
     ),
     "infinity": (
         put("logits", "update", 1, lambda a: spoil(a, -np.inf)),
-        "The logits of update layer 1 contain NaN or infinity; every logit must be finite.",
+        "The logits of update layer 1 must be finite, got NaN or infinity.",
     ),
     "fractional wires": (
         put("wires", "update", 0, lambda a: a * 1.0),
-        "The wires of update layer 0 must be whole numbers, got float64.",
+        "The wires of update layer 0 must be integers, got float64.",
     ),
     "perception wires of the wrong shape": (
         put("wires", "perceive", 0, lambda a: a[:, :, :7]),
@@ -117,9 +120,9 @@ REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
     ),
     "another number of channels": (
         lambda arguments: arguments.update(channels=3),
-        "The last update layer must have one gate per channel: 3 expected, 2 given.",
+        "The last update layer must have 3 gates, one per channel, got 2.",
     ),
-    "no channels": (lambda arguments: arguments.update(channels=0), "A cell needs at least 1 channel, got 0."),
+    "no channels": (lambda arguments: arguments.update(channels=0), "channels must be at least 1, got 0."),
 }
 
 

@@ -32,8 +32,8 @@ FORMATS = (
     "as npz"
 )
 _NO_CELL = (
-    "A controller or a function has no grid of cells: `evaluate` and `render` run it, `simplify`, `prove` and `export` "
-    "take it."
+    "Expected the cell of an automaton, got a controller or function, which has no grid: use evaluate, render, "
+    "simplify, prove or export."
 )
 PROOF = "difflogic-proof"
 """Value of the key `format` in proof.json, which contains the proved circuit."""
@@ -68,7 +68,7 @@ class LoadedCircuit:
     def task(self) -> Config:
         """Training configuration. Raises UsageError if the circuit is not from a run."""
         if self.config is None:
-            raise UsageError(f"--task needs a run, which stores its task, but the circuit is {self.kind}.")
+            raise UsageError(f"--task needs a run folder, which contains its task, got {self.kind}.")
         return self.config
 
     @property
@@ -102,7 +102,7 @@ def load(path: Source, periodic: bool | None = None, visible: int | None = None)
     source = _load(path)
     netlist = source.netlist
     if visible is not None and not 1 <= visible <= netlist.channels:
-        raise CircuitError(f"visible must be 1 to {netlist.channels}, the circuit's channels, got {visible}.")
+        raise CircuitError(f"visible must be 1 to {netlist.channels}, the number of channels, got {visible}.")
     wrapped = netlist.periodic if periodic is None else periodic
     netlist = replace(netlist, visible=visible or netlist.visible, periodic=wrapped)
     return replace(source, netlist=netlist, name=source.name or path.resolve().name)
@@ -130,7 +130,7 @@ def load_function(path: Source) -> FunctionNetlist:
     if (loaded := function(path_of(path))) is not None:
         return loaded
     raise CircuitError(
-        f"{path} holds no function: expected function.json, controller.json, BLIF, AIGER, or layers as npz."
+        f"{path} contains no function: expected function.json, controller.json, BLIF, AIGER, or layers as npz."
     )
 
 
@@ -155,8 +155,8 @@ def function(path: Path) -> FunctionNetlist | None:
             path = folder / function_json.FUNCTION
         if not path.is_file():
             raise UsageError(
-                f"There is no {path}: training writes it at its end, and only for agents of gates that choose between "
-                "discrete actions."
+                f"{path} does not exist: training writes it at its end, and only for agents of gates with discrete "
+                "actions."
             )
     if layers.is_layers(path):
         return layers.load(path)
@@ -220,8 +220,8 @@ def _load(path: Path) -> LoadedCircuit:
         return LoadedCircuit(read, "AIGER" if path.suffix in (".aig", ".aag") else "BLIF")
     if not path.exists():
         raise CircuitError(
-            f"There is no {path}{hint(str(path), zoo.names())}: expected {FORMATS}, a rule such as B3/S23 or W110, or "
-            "a name that `difflogic zoo` lists."
+            f"Unknown circuit {path}{hint(str(path), zoo.names())}: expected {FORMATS}, a rule such as B3/S23 or W110, "
+            "or a name that `difflogic zoo` lists."
         )
     if path.is_file() and (kind := recognised.kind_of(path)):
         raise CircuitError(f"{path} is {kind}; expected {FORMATS}.")
