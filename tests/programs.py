@@ -24,7 +24,7 @@ def needs(*programs: str) -> None:
     """Skip the test if a program is missing; fail in CI, unless CI plays a bare machine."""
     for program in programs:
         if tools.missing(program):
-            lacking(f"{program} is not installed: on Debian and Ubuntu it is the package {PACKAGES[program]}.")
+            lacking(f"{program} is not installed: install the package {PACKAGES[program]} on Debian or Ubuntu.")
 
 
 def lacking(advice: str, is_optional: bool = True) -> None:

@@ -40,8 +40,8 @@ def explanation(recording: Frames) -> str:
     if (share := _agreement(recording[:-1], recording[1:])) > 0.9:
         return f"; {100 * share:.1f} % of the cells follow a rule, and --data allows noise"
     if recording.ndim == 3 and (colours := len(np.unique(some))) > COLOURS:
-        return f"; its {colours} colours may come from smooth scaling or compression: save one pixel a cell"
-    return "; states [T, W] are a line: those of a grid are [T, H, W]" if recording.shape[1] == 1 else ""
+        return f"; its {colours} colours may come from smooth scaling or compression: save one pixel per cell"
+    return "; states [T, W] are those of a line: save states of a grid as [T, H, W]" if recording.shape[1] == 1 else ""
 
 
 def first_fit(readings: Iterable[Reading]) -> str:
@@ -90,13 +90,13 @@ def other_axes(frames: Frames) -> Iterator[Reading]:
 def _other_frames(frames: Frames) -> Iterator[Reading]:
     """Yield possible readings of a recording that has superfluous frames or lacks frames."""
     new = frames[np.r_[True, (frames[1:] != frames[:-1]).reshape(len(frames) - 1, -1).any(axis=1)]]
-    yield "without the frames that repeat the one before", new[:-1], new[1:]
+    yield "without repeated frames", new[:-1], new[1:]
     yield "with every second frame left out: save frames[::2]", frames[::2][:-1], frames[::2][1:]
     # A cell after two steps depends on 5x5 cells, the neighbourhoods of its 3x3 neighbours.
     bits = bits_of(frames[: max(3, CELLS // math.prod(frames.shape[1:3]))])
     for is_periodic in (True, False):
         around = 1 + neighbourhoods(bits[:-1], is_periodic, "moore").reshape(bits[1:].shape[:3])
-        yield "of two steps a frame: record every step, and not every second one", around, bits[1:]
+        yield "of two steps per frame: record every step, not every second one", around, bits[1:]
 
 
 def _other_cells(frames: Frames) -> Iterator[Reading]:
@@ -108,7 +108,7 @@ def _other_cells(frames: Frames) -> Iterator[Reading]:
         part = frames[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if margin else frames
         for width in range(4):  # width of the grid lines in pixels
             faults = " and ".join(filter(None, (margin, "its grid lines" if width else "")))
-            for cells, scale in ((part, ""), (_sampled(part), "with one pixel a cell")):
+            for cells, scale in ((part, ""), (_sampled(part), "with one pixel per cell")):
                 yield f"{f'without {faults}' if faults else ''} {scale}".strip(), cells[:-1], cells[1:]
             part = _without_lines(_without_lines(part, 1), 2)
 

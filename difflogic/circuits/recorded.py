@@ -52,18 +52,18 @@ def samples(
         recording = _animated(path, rule, frames or FRAMES, size)
     elif kind in (".gif", ".npy"):
         if rule is not None or size is not None:
-            raise UsageError(f"--recording-rule and --size are for patterns: {path} is a recording already.")
+            raise UsageError(f"--recording-rule and --size require a pattern, but {path} is a recording.")
         recording = (_gif(path) if kind == ".gif" else _npy(path))[:frames]
     else:
-        raise UsageError(f"A recording is .gif or .npy, a pattern {patterns.FORMATS}, got {str(path)!r}.")
+        raise UsageError(f"Expected a recording, .gif or .npy, or a pattern, {patterns.FORMATS}, got {str(path)!r}.")
     if len(recording) < 2:
-        raise DataError(f"{path} has one frame: a recording needs at least 2.")
+        raise DataError(f"{path} has one frame: expected at least 2.")
     bits = bits_of(recording)
     dataset = Dataset.of(bits[:-1], bits[1:])
     contradictions = [dataset.contradiction(is_periodic) for is_periodic in (True, False)]
     if all(contradictions):
         raise DataError(
-            f"{path} contradicts itself, so that no rule of 3x3 cells made it: {contradictions[0]}"
+            f"{path} contradicts itself, so no rule of 3x3 cells can produce it: {contradictions[0]}"
             f"{misread.explanation(recording)}."
         )
     # If an axis of the grid is mistaken for channels, equal cells are so rare that contradictions hardly occur.
@@ -82,10 +82,10 @@ def _npy(path: Path) -> npt.NDArray[Any]:
         frames = np.expand_dims(frames, 1)
     if frames.dtype.kind == "f" and len(others := np.flatnonzero(frames != np.rint(frames))):
         value = frames.flat[others[0]]
-        raise DataError(f"{path} must hold the states or bits of cells, which are whole numbers, got {value}.")
+        raise DataError(f"{path} must contain the states or bits of cells as integers, got {value}.")
     least, largest = frames.min(), frames.max()
     if least == 0 and largest > 1 and np.isin(frames, (0, largest)).all():
-        warn(f"The recording {path} holds only 0 and {largest}: {largest} is read as 1.")
+        warn(f"The recording {path} contains only 0 and {largest}: {largest} is read as 1.")
         return np.asarray(frames > 0, dtype=np.int64)
     most = 1 if frames.ndim == 4 else (1 << MOST_CHANNELS) - 1
     if least < 0 or largest > most:
@@ -120,7 +120,7 @@ def _check_size(path: Path, cells: int) -> None:
     """Raise LimitError if a recording has more than MOST_CELLS cells in all frames."""
     if cells > MOST_CELLS:
         raise LimitError(
-            f"The recording {path} has {cells} cells in all frames, expected at most {MOST_CELLS}: give a shorter one."
+            f"The recording {path} has {cells} cells in all frames, expected at most {MOST_CELLS}: use a shorter one."
         )
 
 
@@ -136,7 +136,7 @@ def _animated(path: Path, rule: str | None, frames: int, size: tuple[int, int] |
     height, width = size or tuple(max(3, room * side) for side in pattern.shape)
     if height < pattern.shape[0] or width < pattern.shape[1]:
         rows, columns = pattern.shape
-        raise UsageError(f"The pattern in {path} is {columns} cells wide and {rows} high: give a larger --size.")
+        raise UsageError(f"The pattern in {path} is {columns} cells wide and {rows} high: use a larger --size.")
     _check_size(path, frames * height * width)
     top, left = (height - pattern.shape[0]) // 2, (width - pattern.shape[1]) // 2
     grid = np.zeros((height, width), dtype=np.int64)

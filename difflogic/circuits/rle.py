@@ -31,7 +31,7 @@ def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
         states = 1 << min(max(netlist.channels, 2), MOST_CHANNELS)
         return (
             f"012345678//{states}",
-            "Another rule moves it, a file that difflogic export CIRCUIT --format golly writes.",
+            "Its own rule differs: difflogic export CIRCUIT --format golly writes that rule's file.",
         )
     return f"{rules.name(entries)}:{'T' if netlist.periodic else 'P'}{width},{height}", ""
 

@@ -96,7 +96,7 @@ def test_unread_inputs_cause_no_warning() -> None:
 
 @pytest.mark.parametrize("form", sorted(set(formats.FORMATS) - set(HELD)))
 def test_format_without_controllers_gives_the_reason(form: str) -> None:
-    with pytest.raises(CircuitError, match=f"The format {form} cannot hold a controller: it"):
+    with pytest.raises(CircuitError, match=f"The format {form} does not support a controller: it"):
         formats.export(linear_rule(), "rule", form)
 
 

@@ -119,7 +119,7 @@ def test_circuit_itself_is_accepted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["html", "golly", "wgsl", "digitaljs"])
 def test_format_of_cells_gives_the_reason(form: str) -> None:
-    with pytest.raises(CircuitError, match=f"The format {form} cannot hold a function: it"):
+    with pytest.raises(CircuitError, match=f"The format {form} does not support a function: it"):
         difflogic.export(of_kind("bits"), [form])
 
 
@@ -187,7 +187,7 @@ def test_layers_run_in_the_order_of_the_file(names: tuple[str, ...]) -> None:
     "names", [("l1", "l10", "l2", "l3"), ("a.0", "a.1", "b.1.x", "b.0.x"), ("conv1", "conv3", "fc2", "z")]
 )
 def test_layers_numbered_in_another_order_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(CircuitError, match=r"order of the file, which has '\S+[13]0?' before '\S+[02]': save them as"):
+    with pytest.raises(CircuitError, match=r"order of the file, which has '\S+[13]0?' before '\S+[02]': save them in"):
         layers.from_arrays(renamed(state(trained((12, *(20,) * 4)), *NAMES[0]), *names))
 
 
@@ -267,15 +267,15 @@ def test_tables_of_other_packages_compute_the_same(form: str, ways: int, tmp_pat
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"1.weights": np.zeros((24, 4))}, r"must be 16 finite logits a gate, got \[24, 4\].*export mode"),
-        ({"1.indices": np.zeros((4, 24), int)}, r"must be 16 finite logits a gate, got .*add `parametrization`"),
-        ({"1.indices": np.zeros((9, 24), int)}, r"must be whole numbers \[k, n\] of k up to 8, got \[9, 24\]"),
+        ({"1.weights": np.zeros((24, 4))}, r"must be 16 finite logits per gate, got \[24, 4\].*export mode"),
+        ({"1.indices": np.zeros((4, 24), int)}, r"must be 16 finite logits per gate, got .*add `parametrization`"),
+        ({"1.indices": np.zeros((9, 24), int)}, r"must be integers \[k, n\] with k up to 8, got \[9, 24\]"),
         ({"1.indices": np.zeros((5, 2, 24), int)}, r"got \[5, 2, 24\]: learned wires need connections.weights"),
-        ({"parametrization": "warp"}, r"must be 4 finite entries a table, got \[24, 16\]"),
-        ({"2.indices": None}, r"Layer 2 has gates and no wires: expected 2.indices"),
-        ({"1.weights": None}, r"Layer 1 has wires and no gates"),
+        ({"parametrization": "warp"}, r"must be 4 finite entries per table, got \[24, 16\]"),
+        ({"2.indices": None}, r"Layer 2 has gates but no wires: expected 2.indices"),
+        ({"1.weights": None}, r"Layer 1 has wires but no gates"),
         ({"3.bias": np.zeros(3)}, "'3.bias' belongs to no layer of gates"),
-        ({"classes": 7}, "cannot be shared equally by 7"),
+        ({"classes": 7}, "cannot be divided equally among 7"),
     ],
 )
 def test_arrays_that_are_no_layers_are_refused(change: dict, said: str, tmp_path: Path) -> None:
@@ -288,16 +288,19 @@ def test_arrays_that_are_no_layers_are_refused(change: dict, said: str, tmp_path
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: FunctionNetlist.from_circuit(trained(), inputs=["x"]), "12 dimensions need as many names, got 1"),
-        (lambda: FunctionNetlist.from_circuit(trained(), outputs=["y"]), "20 outputs need as many names, got 1"),
-        (lambda: FunctionNetlist.from_circuit(trained(), classes=3), "20 output bits cannot be shared equally by 3"),
-        (lambda: FunctionNetlist.from_circuit(trained(), classes=1), "between two classes or more, got 1"),
-        (lambda: FunctionNetlist.from_circuit(trained(), classes=5, outputs=["y"]), "classes are named"),
-        (lambda: FunctionNetlist.from_circuit(trained((2, 2)), inputs=["g1", "b"]), "cannot be called g1"),
+        (lambda: FunctionNetlist.from_circuit(trained(), inputs=["x"]), "Expected 12 names, one per dimension, got 1"),
+        (lambda: FunctionNetlist.from_circuit(trained(), outputs=["y"]), "Expected 20 names, one per output, got 1"),
+        (
+            lambda: FunctionNetlist.from_circuit(trained(), classes=3),
+            "20 output bits cannot be divided equally among 3",
+        ),
+        (lambda: FunctionNetlist.from_circuit(trained(), classes=1), "needs at least two classes, got 1"),
+        (lambda: FunctionNetlist.from_circuit(trained(), classes=5, outputs=["y"]), "name only the classes"),
+        (lambda: FunctionNetlist.from_circuit(trained((2, 2)), inputs=["g1", "b"]), "cannot be named g1"),
         (lambda: difflogic.simplify(of_kind("bits"), task=True), "only controllers have a task"),
         (lambda: difflogic.simplify(of_kind("bits"), from_start=True), "for automata, got a function"),
         (lambda: difflogic.export(of_kind("bits"), ["c"], fraction_bits=3), "this function reads bits"),
-        (lambda: difflogic.prove(of_kind("bits"), of_kind("classes")), "Two functions can be compared if"),
+        (lambda: difflogic.prove(of_kind("bits"), of_kind("classes")), "Expected two functions with equal"),
     ],
 )
 def test_invalid_functions_are_refused(made, said: str) -> None:
@@ -317,11 +320,11 @@ def test_damaged_function_file_is_refused(tmp_path: Path) -> None:
     data = json.loads(function_json.to_json(of_kind("classes")))
     for change, said in (
         ({"inputs": [3]}, "An input must be an object"),
-        ({"classes": [1, 2]}, "Classes are called by"),
+        ({"classes": [1, 2]}, "classes must be a list of texts"),
     ):
         (tmp_path / "function.json").write_text(json.dumps(data | change))
         with pytest.raises(CircuitError, match=said):
             difflogic.load_function(tmp_path / "function.json")
     (tmp_path / "function.json").write_text("{}")
-    with pytest.raises(CircuitError, match=r"holds no function: expected function\.json"):
+    with pytest.raises(CircuitError, match=r"contains no function: expected function\.json"):
         difflogic.load_function(tmp_path / "function.json")

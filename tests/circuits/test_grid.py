@@ -76,15 +76,15 @@ def test_machine_shows_the_rollout_or_the_violated_claim(netlist: CellNetlist, s
 
 
 def test_grids_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CircuitError, match=r"1 to 65536 values, but 300x300 cells with 8 channels have 720000"):
+    with pytest.raises(CircuitError, match=r"1 to 65536 bits, but 300x300 cells with 8 channels have 720000"):
         Grid(published(), 300, 300)
-    with pytest.raises(CircuitError, match="choose another grid"):
+    with pytest.raises(CircuitError, match="choose another size"):
         Grid(life(), 0, 4)
     large = Grid(tangled(60), 100, 100)
     with pytest.raises(
-        CircuitError, match=r"100x100 cells of \d+ gates are \d+ gates, written one by one at most 400000"
+        CircuitError, match=r"100x100 cells of \d+ gates have \d+ gates, more than the maximum of 400000"
     ):
         formats.export(large, "case", "aiger")
     assert formats.export(large, "case", "verilog")
-    with pytest.raises(CircuitError, match=r"The format c does not take --grid, which is for verilog, aiger"):
+    with pytest.raises(CircuitError, match=r"The format c does not support --grid: use verilog, aiger"):
         formats.export(Grid(life(), 4, 4), "case", "c", tmp_path)

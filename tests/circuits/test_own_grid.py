@@ -78,11 +78,11 @@ def test_late_difference_is_found() -> None:
 
 
 def test_rollout_without_repetition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="this one starts at random"):
+    with pytest.raises(UsageError, match="got a random initial state"):
         simplify(spreading(Scenario("random", 6, 7, 5)), to_start=True, size=(6, 7))
     with pytest.raises(UsageError, match="this one updates cells at random"):
         simplify(spreading(replace(SEED, fire_rate=0.5)), to_start=True, size=(6, 7))
-    with pytest.raises(UsageError, match="`size` needs `from_start`"):
+    with pytest.raises(UsageError, match="`size` requires `from_start`"):
         simplify(spreading(), size=(6, 7))
     with pytest.raises(LimitError, match="at most 1000000 cells, got 65536x65536"):
         simplify(spreading(), to_start=True, size=(1 << 16, 1 << 16))

@@ -94,7 +94,7 @@ def test_page_makes_no_request(gates: int) -> None:
     [
         ("left |= state[first + word - 1] >>> 31", "left |= 0", "The page in JavaScript differs from the circuit"),
         ("var left = middle << 1u", "var left = middle << 2u", "The page in WebGPU differs from the circuit"),
-        ('<link rel="icon" href="data:,">', '<link rel="icon" href="there.png">', "it asks for|blocked"),
+        ('<link rel="icon" href="data:,">', '<link rel="icon" href="there.png">', "it requested|blocked"),
         ('aria-label="The current state.', 'data-text="The current state.', "has a name"),
         ("ready = begin()", "ready = begin(); undefined.x", "Cannot read properties"),
     ],

@@ -95,7 +95,7 @@ def test_removed_channel_that_matters_is_detected() -> None:
 
 def test_circuits_that_show_different_channels_are_refused() -> None:
     one, other = (CellNetlist.build(1, False, [], [], [0], origin=[name]) for name in (0, 4))
-    with pytest.raises(CircuitError, match=r"show different outputs, out\[0\] and out\[4\]"):
+    with pytest.raises(CircuitError, match=r"the same visible outputs, got out\[0\] and out\[4\]"):
         prove(one, other)
 
 

@@ -102,12 +102,12 @@ def test_false_claims_are_not_proved() -> None:
 
 
 def test_random_initial_state_is_refused() -> None:
-    with pytest.raises(UsageError, match="this file does not say what it starts from"):
+    with pytest.raises(UsageError, match="got a circuit without initial state"):
         on_reachable_states(replace(twins(), scenario=None))
-    with pytest.raises(UsageError, match="this one starts at random"):
+    with pytest.raises(UsageError, match="got a random initial state"):
         on_reachable_states(twins(Scenario("random", 6, 7, 5)))
     many = CellNetlist.build(300, False, [], [], range(300), scenario=SEED)
-    with pytest.raises(UsageError, match="at most 256 channels, got 300: leave it out"):
+    with pytest.raises(UsageError, match="at most 256 channels, got 300: remove it"):
         on_reachable_states(many)
 
 

@@ -74,7 +74,7 @@ def test_recording_of_two_shades_is_read_as_bits(tmp_path: Path, capsys: pytest.
         np.save(tmp_path / name, frames)
     bits, *others = (recorded.samples(tmp_path / name).sha256 for name in ("bits.npy", "shades.npy", "channel.npy"))
     assert others == [bits, bits]
-    assert capsys.readouterr().err.count(" holds only 0 and 255: 255 is read as 1.\n") == 2
+    assert capsys.readouterr().err.count(" contains only 0 and 255: 255 is read as 1.\n") == 2
 
 
 def test_contradiction_names_its_place_and_count(tmp_path: Path) -> None:
@@ -120,13 +120,13 @@ FAULTS = {
     "with its second axis as channels: save": lambda film: np.stack([film, 1 - film, 0 * film], axis=1),
     "with its third axis as time: save": lambda film: np.stack([film, 1 - film], -1).transpose(1, 2, 0, 3),
     "as 3 recordings [T, H, W]: give them to --data": lambda film: np.stack([film, film[:, ::-1], 1 * film[..., ::-1]]),
-    "without the frames that repeat": lambda film: film[[0, 0, 1, 2, 2, 2, *range(3, len(film))]],
+    "without repeated frames": lambda film: film[[0, 0, 1, 2, 2, 2, *range(3, len(film))]],
     "with every second frame left out: save frames[::2]": lambda film: np.insert(film, range(1, 13), film[::-1], 0),
-    "of two steps a frame: record every step": lambda film: film,
+    "of two steps per frame: record every step": lambda film: film,
     "without its margin.": lambda film: np.pad(film, ((0, 0), (3, 1), (0, 2))),
-    "without its grid lines with one pixel a cell.": with_lines,
+    "without its grid lines with one pixel per cell.": with_lines,
     "without its margin and its grid lines with one": lambda film: np.pad(with_lines(film), ((0, 0), (3, 4), (5, 6))),
-    " with one pixel a cell.": lambda film: np.pad(film, ((0, 0), (1, 0), (0, 0))).repeat(4, 1).repeat(3, 2)[:, 4:-1],
+    " with one pixel per cell.": lambda film: np.pad(film, ((0, 0), (1, 0), (0, 0))).repeat(4, 1).repeat(3, 2)[:, 4:-1],
 }
 
 
@@ -142,22 +142,22 @@ def test_usual_mistake_in_a_recording_is_named(said: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("one.npy", np.zeros((1, 5, 5), dtype=int), {}, "has one frame: a recording needs at least 2."),
+        ("one.npy", np.zeros((1, 5, 5), dtype=int), {}, "has one frame: expected at least 2."),
         ("flat.npy", np.zeros(5, dtype=int), {}, "must be numbers of shape [T, W] or [T, H, W] or [T, H, W, C]"),
-        ("half.npy", np.full((2, 5, 5), 0.5), {}, "which are whole numbers, got 0.5."),
-        ("nan.npy", np.full((2, 5, 5), np.nan), {}, "which are whole numbers, got nan."),
+        ("half.npy", np.full((2, 5, 5), 0.5), {}, "of cells as integers, got 0.5."),
+        ("nan.npy", np.full((2, 5, 5), np.nan), {}, "of cells as integers, got nan."),
         ("many.npy", np.full((2, 5, 5), 256), {}, "must be 0 to 255, got 256 to 256."),
         ("pickled.npy", np.array([{}]), {}, "Cannot read the recording"),
-        ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "are for patterns: "),
+        ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "require a pattern, but "),
         ("no.gif", "text", {}, "Cannot read the recording"),
         ("large.rle", "x = 2000, y = 2000, rule = B3/S23\n!", {}, "cells in all frames, expected at most"),
         ("two.rle", "x = 2, y = 1\nAB!", {"rule": "B3/S23"}, "has state 2, but the rule B3/S23 has states 0 to 1."),
         ("glider.rle", GLIDER, {"size": (1 << 20, 1 << 20)}, "cells in all frames, expected at most"),
-        ("film.mp4", "text", {}, "A recording is .gif or .npy, a pattern RLE, "),
+        ("film.mp4", "text", {}, "Expected a recording, .gif or .npy, or a pattern, RLE, "),
         ("bad.cells", "!\nx.O", {"rule": "B3/S23"}, "expected rows of . and O, got 'x'."),
         ("nameless.cells", ".O", {}, "does not state its rule: name one with --recording-rule, for example B3/S23."),
         ("glider.rle", GLIDER, {"rule": "B3"}, "'B3' is not a rule"),
-        ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: give a larger --size."),
+        ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: use a larger --size."),
     ],
 )
 def test_file_without_a_recording_is_refused(

@@ -150,14 +150,14 @@ def test_rule_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("n_states:4", "n_states:300"), "A rule has 2 to 256 states, got '300'."),
-        (("Moore", "Margolus"), "The neighbourhood 'Margolus' is not one of moore, "),
-        (("rotate8", "rotate5"), "The symmetry 'rotate5' is not one of this neighbourhood."),
-        (("0,1,2}", "0,9}"), "'9' is neither a state from 0 to 3 nor a variable."),
-        (("1,a", "1"), "A transition has 10 states, got"),
-        (("0,3\n", "0,b\n"), "A transition leads to one state, got"),
+        (("n_states:4", "n_states:300"), "A rule must have 2 to 256 states, got '300'."),
+        (("Moore", "Margolus"), "Unsupported neighbourhood 'Margolus': expected moore, "),
+        (("rotate8", "rotate5"), "Unsupported symmetry 'rotate5' for this neighbourhood."),
+        (("0,1,2}", "0,9}"), "Expected a state from 0 to 3 or a variable, got '9'."),
+        (("1,a", "1"), "A transition must have 10 states, got"),
+        (("0,3\n", "0,b\n"), "A transition must lead to one state, got"),
         (("@TABLE", "@TREE"), "The rule does not specify its num_states."),
-        (("@TABLE", "@PYTHON"), "The rule has neither @TABLE nor @TREE."),
+        (("@TABLE", "@PYTHON"), "Expected @TABLE or @TREE in the rule, got neither."),
     ],
 )
 def test_file_that_is_no_rule_is_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:

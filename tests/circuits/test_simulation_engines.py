@@ -103,10 +103,10 @@ def test_grid_must_fit_into_memory() -> None:
     engines.check_fits(spec, int(2.4 * state))
     with pytest.raises(
         LimitError,
-        match=r"^65536x65536 cells with 2 channels need 2\.5 GB, but 1\.1 GB are free: some 4\d{4}x4\d{4} fit",
+        match=r"^65536x65536 cells with 2 channels need 2\.5 GB, but 1\.1 GB are free: about 4\d{4}x4\d{4} cells fit",
     ):
         engines.check_fits(spec, state)
-    with pytest.raises(LimitError, match="are free: some"):
+    with pytest.raises(LimitError, match="are free: about"):
         engines.check_fits(spec, 20 * state, "reference")
 
 
@@ -117,7 +117,7 @@ def test_grid_must_fit_into_memory() -> None:
 def test_writing_of_the_file_must_fit_too(file: str, every: int | None, written: float, tmp_path: Path) -> None:
     spec = SimulationSpec(CellNetlist.build(2, False, [], [], [4, 13], visible=2), 65536, 65536)
     recording = Recording(Output(tmp_path / file, False), spec, 10, every)
-    with pytest.raises(LimitError, match=f" GB, {written} GB of them to write the file, but 10.0 GB are free: some "):
+    with pytest.raises(LimitError, match=f" GB, {written} GB of them to write the file, but 10.0 GB are free: about "):
         engines.check_fits(spec, 10**10, to_write=recording.held_bytes)
 
 

@@ -135,7 +135,7 @@ def test_npy_contains_every_channel(tmp_path: Path) -> None:
         (np.full((3, 3), 2), "must hold nothing but 0 and 1."),
         (np.full((3, 3), np.nan), "must hold nothing but 0 and 1."),
         (np.array([["a"]]), "must be numbers of shape [H, W] or [H, W, C], got <U1 of shape [1, 1]."),
-        (np.zeros((11, 5)), "has 5x11 cells, more than the grid of 70x10: give a larger --size, or leave it out."),
+        (np.zeros((11, 5)), "has 5x11 cells, more than the grid of 70x10: use a larger --size, or omit it."),
     ],
 )
 def test_invalid_arrays_are_refused(tmp_path: Path, array: np.ndarray, complaint: str) -> None:
@@ -167,10 +167,10 @@ def test_damaged_image_is_refused(tmp_path: Path) -> None:
     [
         (
             "noise",
-            "'noise' is not a start: a start is random, seed, zeros, picture (the circuit's own), or a file: a "
+            "Unknown start 'noise': expected random, seed, zeros, picture (the circuit's own), or a file: a "
             "pattern, .png or .npy.",
         ),
-        ("absent.rle", "There is no start file absent.rle."),
+        ("absent.rle", "No start file absent.rle exists."),
     ],
 )
 def test_invalid_starts_are_refused(start: str, complaint: str) -> None:
@@ -187,7 +187,7 @@ def test_own_image_of_a_circuit_is_its_initial_state() -> None:
     assert grid.sum() == 4
     with pytest.raises(DataError, match="own image has 4x2 cells, more than the grid of 3x3"):
         starts.planes_of(replace(with_picture, height=3, width=3), "picture", 0)
-    with pytest.raises(UsageError, match="has no start image of its own"):
+    with pytest.raises(UsageError, match="has no initial image for the start picture"):
         starts.planes_of(spec(3), "picture", 0)
 
 
@@ -211,7 +211,7 @@ def test_results_are_read_as_initial_states(tmp_path: Path) -> None:
 def test_rle_of_many_channels_contains_the_visible_ones(tmp_path: Path) -> None:
     grid = np.random.default_rng(2).integers(0, 2, (4, 5, 9)).astype(np.uint8)
     recording = recorded(tmp_path, "a.rle", grid, visible=3)
-    assert recording.notes == ["the RLE holds 3 of 9 channels, the .npy would hold all"]
+    assert recording.notes == ["the RLE contains 3 of 9 channels, unlike .npy"]
     np.testing.assert_array_equal(patterns.bits_of(patterns.read(tmp_path / "a.rle").states, 3), grid[..., :3])
 
 
@@ -244,7 +244,7 @@ def test_rule_of_an_rle_has_its_usual_name(tmp_path: Path) -> None:
         recording.write(pack_planes(np.zeros((5, 6, 1), dtype=np.uint8)))
         remark, header = (tmp_path / "a.rle").read_text(encoding="ascii").splitlines()[:2]
         assert header == f"x = 6, y = 5, rule = B3/S23:{outside}6,5"
-        assert remark == "#C Here some cells are updated in each step, in Golly all of them."
+        assert remark == "#C Here only some cells are updated in each step, in Golly all."
     nor = CellNetlist.build(1, True, [8], [[0, 1]], [9])
     assert rle.rule_of(nor, 5, 6)[0] == "012345678//4", "something comes of nothing"
     west = CellNetlist.build(1, True, [], [], [3])
@@ -278,7 +278,7 @@ def test_files_of_several_states_have_all_frames(tmp_path: Path) -> None:
     [
         ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy, which selects the format."),
         ("none/a.png", None, "none to write a.png to: make it first."),
-        ("a.png", 5, "--every needs a file that holds several states, .gif or .npy, not .png."),
+        ("a.png", 5, "--every needs a file of several states, .gif or .npy, got .png."),
     ],
 )
 def test_invalid_outputs_are_refused(tmp_path: Path, name: str, every: int | None, complaint: str) -> None:

@@ -38,8 +38,8 @@ def test_formats_are_written_and_verified(circuit: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().out
     assert said.startswith("board.json: 3 gates per cell, channels 0, 2, 3\n")
     assert "golly: verified: bgolly agrees after 100 generations" in said
-    assert "; that is the complete circuit (outputs: 3 by structure)." in said
-    assert "json: verified: read back, it is the same gate by gate." in said
+    assert "; it equals the complete circuit (outputs: 3 by structure)." in said
+    assert "json: verified: the file, read back, equals the circuit gate by gate." in said
 
 
 def test_controller_is_written_in_formats_that_hold_one(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,13 +47,13 @@ def test_controller_is_written_in_formats_that_hold_one(circuit: Path, capsys: p
     assert export(circuit, "--format", "all") == 0
     said = capsys.readouterr().out
     assert said.startswith("board.json: 55 gates, 28 thresholds; in fixed point 19 bits per number")
-    assert "golly: left out. The format golly cannot hold a controller: it steps the cells of a grid" in said
+    assert "golly: left out. The format golly does not support a controller: it runs the cells of a grid" in said
     assert {"board.h", "board.v", "board.vhd", "board.blif"} <= {
         path.name for path in (circuit.parent / "out").iterdir()
     }
     circuit.write_text(circuit.read_text().replace('"left"', "7"))
     assert export(circuit, "--format", "c") == 2
-    assert re.search(r"Error: .*board\.json: Actions are called by texts", capsys.readouterr().err)
+    assert re.search(r"Error: .*board\.json: actions must be a list of texts", capsys.readouterr().err)
 
 
 def test_all_leaves_out_formats_that_do_not_fit(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +110,7 @@ def test_wrong_usage_is_refused(
 
 def test_missing_circuit_is_reported_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path / "none.json"), "--format", "c"]) == 2
-    assert capsys.readouterr().err.startswith("Error: There is no ")
+    assert capsys.readouterr().err.startswith("Error: Unknown circuit ")
 
 
 def test_missing_checker_fails_verification(
@@ -119,4 +119,4 @@ def test_missing_checker_fails_verification(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert export(circuit, "--format", "vhdl", "--verify") == 1
     error = capsys.readouterr().err
-    assert error == "vhdl: NOT VERIFIED. ghdl is not installed: on Debian and Ubuntu it is the package ghdl-mcode.\n"
+    assert error == "vhdl: NOT VERIFIED. ghdl is not installed: install the package ghdl-mcode on Debian or Ubuntu.\n"

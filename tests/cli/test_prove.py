@@ -72,7 +72,7 @@ def test_berkeley_abc_proves_the_claim(board: Path, said: Said, monkeypatch: pyt
     assert said("prove", "--check", "board/proof.json").out == f"Confirmed. {text}\n"
     monkeypatch.setenv("PATH", "")
     missing = said("prove", "--check", "board/proof.json", code=1).err
-    assert missing == "Error: berkeley-abc is not installed: on Debian and Ubuntu it is the package berkeley-abc.\n"
+    assert missing == "Error: berkeley-abc is not installed: install the package berkeley-abc on Debian or Ubuntu.\n"
 
 
 def test_exported_grid_states_its_claim(board: Path, said: Said) -> None:

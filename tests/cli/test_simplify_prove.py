@@ -92,7 +92,7 @@ def test_task_option_prunes_the_circuit(run: Path, said: Said) -> None:
 def test_task_needs_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simplify", str(file), "--task"]) == 2
     error = capsys.readouterr().err
-    assert error == "Error: --task needs a run, which stores its task, but the circuit is circuit.json.\n"
+    assert error == "Error: --task needs a run folder, which contains its task, got circuit.json.\n"
 
 
 def test_different_circuits_are_reported(file: Path, tmp_path: Path, said: Said) -> None:
@@ -112,7 +112,7 @@ def test_different_circuits_are_reported(file: Path, tmp_path: Path, said: Said)
 def test_missing_checkers_leave_the_result_open(file: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     out = said("prove", file, file, "--judge", "yosys", code=1).out
-    assert "yosys is not installed: on Debian and Ubuntu it is the package yosys; on any system" in out
+    assert "yosys is not installed: install the package yosys on Debian or Ubuntu; run" in out
     assert out.endswith("Undecided: no checker could prove it.\n")
 
 
@@ -145,7 +145,7 @@ def test_from_start_allows_fewer_gates(difflogic: Call) -> None:
     refused = difflogic("simplify", "noise", "--from-start")
     assert (refused.code, refused.errors.splitlines()[-1]) == (
         2,
-        "Error: --from-start is for circuits whose start is always the same, but this one starts at random.",
+        "Error: --from-start needs a circuit with a fixed initial state, got a random initial state.",
     )
 
 

@@ -136,7 +136,7 @@ def test_commands_read_zoo_names_and_prove_again(said: Said) -> None:
     assert "mean return 500.0" in said("evaluate", "cartpole", "--starts", 1).out
     assert said("prove", "life", "B3/S23", "--judge", "difflogic").out.endswith("from every neighbourhood.\n")
     assert said("prove", "--check", zoo.FOLDER / "life.json").out.startswith("Confirmed. ")
-    assert "has no grid of cells: `evaluate` and `render` run it" in said("simulate", "cartpole", code=2).err
+    assert "which has no grid: use evaluate, render, simplify" in said("simulate", "cartpole", code=2).err
     for name in ("wireworld", "suits"):
         assert said("zoo", name).out.endswith(f"Run it:  difflogic simulate {name} --live\n")
         assert said("simulate", name, "--steps", 1).out

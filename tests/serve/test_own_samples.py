@@ -83,7 +83,7 @@ def test_samples_that_cannot_be_trained_are_refused(live: Live) -> None:
         np.lib.format.write_array_header_1_0(file, large)
     for data, words in (
         (b"a letter", "must be samples, .npz, a recording, .gif or .npy, or a pattern that states its rule."),
-        (gif(frames(1)), "has one frame: a recording needs at least 2"),
+        (gif(frames(1)), "has one frame: expected at least 2"),
         (npz(x=frames(2)), "has no y: expected x and y, or frames"),
         (npz(frames=full), "cells in"),
         (npz(x=np.random.default_rng(0).integers(0, 2, (64, 64, 64)), y=frames(64, 64)), "once packed, at most"),

@@ -177,7 +177,7 @@ def test_follow_ups(store, trained):
 
     started, _ = follow(store, "simplify", trained, from_start=True)
     assert started.status == "failed"
-    assert started.reason.startswith("`from_start` is for circuits whose start is always the same")
+    assert started.reason.startswith("`from_start` needs a circuit with a fixed initial state")
 
     exported, files = made(store, "export", simplified.id, formats=["c", "html"])
     assert exported["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
@@ -198,7 +198,7 @@ def test_a_simplification_for_its_own_grid(store):
     assert f"on {width}x{height + 1} cells by following both" in found["from_start"]["how"]
     scenario = netlist_json.load(files / "circuit.json").scenario
     assert (scenario.height, scenario.width) == (height + 1, width)
-    with pytest.raises(UsageError, match="`size` needs `from_start`"):
+    with pytest.raises(UsageError, match="`size` requires `from_start`"):
         made(store, "simplify", job.id, size="8x8")
 
 

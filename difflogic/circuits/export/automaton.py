@@ -60,6 +60,6 @@ def verify(grid: Grid, name: str, files: Files) -> list[str]:
             tools.run_in(folder, "iverilog", "-g2005", lane, "-o", "bench", f"{name}.v", f"{name}_tb.v")
             output = tools.run_in(folder, "vvp", "-n", "bench").decode().strip().splitlines() or ["nothing"]
             if output[-1] != f"PASS: {count} states, {lanes} bits a word":
-                raise ExportError(f"iverilog finds a difference: {output[-1]}")
+                raise ExportError(f"iverilog found a difference: {output[-1]}")
         proofs.append(f"iverilog agrees on {count} states of {grid.width}x{grid.height} cells, read by byte and by bit")
         return [*proofs, proved_cell(grid.cell, folder, name)]

@@ -30,7 +30,7 @@ class Forest:
         self.outputs = [function[output] for output in netlist.outputs.tolist()]
 
     def branches(self, functions: Sequence[int], level: int, count: int) -> list[tuple[int, ...]]:
-        """Return cofactors of `functions` by the value of `count` variables as a number, `level` as the lowest bit."""
+        """Return cofactors of `functions` per combination of `count` variables, of which `level` is the lowest bit."""
         # `product` varies its last value fastest, but the first variable is the lowest bit: 00, 10, 01, 11.
         return [
             tuple(self._restricted(function, level, values[::-1]) for function in functions)
@@ -80,6 +80,6 @@ class Forest:
 def too_large(what: str, most: int) -> CircuitError:
     """Return the error for `what`, such as a tree, with more than `most` entries."""
     return CircuitError(
-        f"{what} has more than {most} entries, as its result depends on too many inputs at once: simplify the circuit "
-        "(difflogic simplify), or take another format."
+        f"{what} has more than {most} entries, since the results depend on too many inputs: simplify the circuit "
+        "(difflogic simplify), or use another format."
     )

@@ -95,7 +95,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
             after = bits.unpack_planes(np.frombuffer(output, np.uint64).reshape(height, netlist.channels, -1), width)
             check_grid(netlist.after(grid, _STEPS), after, "The C header")
         _check_demo(netlist, name, folder)
-    return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, the demo's image too"]
+    return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, and so does the demo's image"]
 
 
 def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
@@ -104,7 +104,7 @@ def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
     visible = min(netlist.visible, text_picture.MAX_BITS)
     state = netlist.after(_demo_start(netlist, height, width, seed), steps)
     if tuple(printed) != text_picture.encode(state[..., :visible]):
-        raise ExportError(f"The demo draws another image than the circuit after {steps} steps.")
+        raise ExportError(f"The image of the demo differs from that of the circuit after {steps} steps.")
 
 
 def _demo_start(netlist: CellNetlist, height: int, width: int, seed: int) -> Bits:

@@ -26,5 +26,5 @@ def verify(netlist: CellNetlist | FunctionNetlist, name: str, files: Files) -> l
     read = function_json.from_json(text) if isinstance(netlist, FunctionNetlist) else netlist_json.from_json(text)
     for field in fields(netlist):
         if not np.array_equal(getattr(read, field.name), getattr(netlist, field.name)):
-            raise ExportError(f"{netlist.kind}.json reads back as another circuit.")
-    return ["read back, it is the same gate by gate"]
+            raise ExportError(f"{netlist.kind}.json differs from the circuit when it is read back.")
+    return ["the file, read back, equals the circuit gate by gate"]

@@ -97,7 +97,7 @@ def schematic(netlist: Netlist) -> Schematic:
     gates = sum(len(line.reads) == 2 for line in code)
     if gates > MAX_GATES:
         raise CircuitError(
-            f"A drawing of {gates} gates cannot be followed, at most {MAX_GATES} are drawn: simplify the circuit first "
+            f"A drawing must have at most {MAX_GATES} gates, got {gates}: simplify the circuit first "
             "(difflogic simplify)."
         )
     wires = {bit: Wire(bit, False) for bit in range(netlist.inputs)}

@@ -43,12 +43,9 @@ class Format:
     """Module that exports a complete grid in this format; empty if unsupported."""
 
 
-_READ_AS_CELL = "its files are read back as the cell of an automaton, so that nothing else could be verified"
-_NO_LIFE = "its page shows an automaton or an agent at work: svg draws a function"
-_NO_GRID = (
-    "it steps the cells of a grid, and this has none; of an automaton that acts, export the circuit.json that "
-    "stands in its run folder"
-)
+_READ_AS_CELL = "its files can be verified only for the cell of an automaton"
+_NO_LIFE = "its page runs an automaton or a controller; use svg to draw a function"
+_NO_GRID = "it runs the cells of a grid; for an automaton that acts, export the circuit.json in its run folder"
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
 
 FORMATS = {  # `config.choices.EXPORTS` has a description of each
@@ -112,12 +109,12 @@ def _module(netlist: Exported, form: str) -> ModuleType:
     module = row.module
     if isinstance(netlist, FunctionNetlist):
         if reason := row.cells_only or ("" if isinstance(netlist, Controller) else row.lives):
-            raise CircuitError(f"The format {form} cannot hold a {netlist.kind}: {reason}.")
+            raise CircuitError(f"The format {form} does not support a {netlist.kind}: {reason}.")
         module = f"functions.{row.module}" if row.framed else row.module
     if isinstance(netlist, Grid):
         if not row.grid:
             able = ", ".join(name for name, other in FORMATS.items() if other.grid)
-            raise CircuitError(f"The format {form} does not take --grid, which is for {able}.")
+            raise CircuitError(f"The format {form} does not support --grid: use {able}.")
         module = row.grid
     return importlib.import_module(f"difflogic.circuits.export.{module}")
 
@@ -151,8 +148,8 @@ def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
         return proved
     verdict = _compared(netlist, lean)
     if not verdict.equal:
-        raise ExportError(f"The circuit without its pass-throughs is not proved equal to the original: {verdict.how}.")
-    return [*proved, f"that is the complete circuit ({verdict.how})"]
+        raise ExportError(f"The circuit without its pass-throughs was not proved equal to the original: {verdict.how}.")
+    return [*proved, f"it equals the complete circuit ({verdict.how})"]
 
 
 def _compared(netlist: Exported, lean: Exported) -> Equivalence:

@@ -138,10 +138,10 @@ def of_function(
 def device_of(family: str, device: str | None) -> str:
     """Return `device`, or the first device of `family` if None. Raises UsageError for an unknown device or family."""
     if family not in FAMILIES:
-        raise UsageError(f"{family!r} is not an FPGA family: expected {', '.join(FAMILIES)}.")
+        raise UsageError(f"Unknown FPGA family {family!r}: expected {', '.join(FAMILIES)}.")
     devices = FAMILIES[family].devices
     if device is not None and device not in devices:
-        raise UsageError(f"{device!r} is not a device of {family}: expected {', '.join(devices)}.")
+        raise UsageError(f"Unknown device {device!r} of {family}: expected {', '.join(devices)}.")
     return device or next(iter(devices))
 
 
@@ -160,7 +160,7 @@ def report(
         taken = f"{mapped.luts} lookup tables and {mapped.flip_flops} flip-flops"
         # Each bit of the state needs a flip-flop, since all bits can be read. Loading a state needs lookup tables.
         if mapped.flip_flops < grid.values or not mapped.luts:
-            raise ToolError(f"{tools.YOSYS} reported {taken}, too few for {grid.values} values.")
+            raise ToolError(f"{tools.YOSYS} reported {taken}, too few for a state of {grid.values} bits.")
         if mapped.fits:
             fmax, reason = _routed(row, device, folder, seconds, tell)
             return replace(mapped, fmax=fmax, no_fmax=reason)
@@ -168,7 +168,7 @@ def report(
     return replace(
         mapped,
         no_fmax=f"{grid.width}x{grid.height} cells take {taken}, but {device} of {family} has {luts} and {flip_flops}: "
-        f"at most some {mapped.cells_per_device} cells fit, give a smaller --grid.",
+        f"at most about {mapped.cells_per_device} cells fit, use a smaller --grid.",
     )
 
 
@@ -180,7 +180,7 @@ def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, i
     try:
         cells = Counter(cell["type"] for cell in data["modules"][top]["cells"].values())
     except (KeyError, TypeError, AttributeError) as error:
-        raise ToolError(f"{tools.YOSYS} gave a netlist without the cells of {top}.") from error
+        raise ToolError(f"{tools.YOSYS} wrote a netlist without the cells of {top}.") from error
     luts = sum(
         size * count for name, size in row.luts.items() for kind, count in cells.items() if re.fullmatch(name, kind)
     )
@@ -190,7 +190,7 @@ def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, i
 def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) -> tuple[float | None, str]:
     """Place and route, and return `fmax` and an empty text, or None and the reason."""
     if not row.router:
-        return None, "no router for this family is packaged"
+        return None, "no router is available for this family"
     program, *options = row.router
     if advice := tools.missing(program):
         return None, advice
@@ -216,4 +216,4 @@ def _json(path: Path, tool: str) -> dict[str, Any]:
     with suppress(OSError, ValueError):
         if isinstance(data := json.loads(path.read_text()), dict):
             return data
-    raise ToolError(f"{tool} gave no result that can be read.")
+    raise ToolError(f"{tool} reported no valid result.")

@@ -61,16 +61,16 @@ def first_state(netlist: CellNetlist) -> int:
     """Return Golly's state of a cell with all bits 0: 0, or 1 if 0 means outside the grid. Raises CircuitError."""
     if netlist.channels > MAX_CHANNELS:
         raise CircuitError(
-            f"Golly has {_MAX_STATES} states, enough for {MAX_CHANNELS} channels, and the circuit has "
-            f"{netlist.channels}: drop those that the image does not need (difflogic simplify)."
+            f"Golly supports {_MAX_STATES} states, enough for {MAX_CHANNELS} channels, but the circuit has "
+            f"{netlist.channels}: remove channels that the image does not need (difflogic simplify)."
         )
     empty = netlist.evaluate(np.zeros((netlist.inputs, 1), dtype=np.uint64))
     first = int(empty.any())
     if first + (1 << netlist.channels) > _MAX_STATES:
         raise CircuitError(
-            f"Golly has {_MAX_STATES} states, but a circuit of {netlist.channels} channels needs one more if cells in "
-            "an empty neighbourhood do not stay empty: drop a channel that the image does not need (difflogic "
-            "simplify)."
+            f"Golly supports {_MAX_STATES} states, but a circuit of {netlist.channels} channels needs one more if "
+            "cells in an empty neighbourhood do not stay empty: remove a channel that the image does not need "
+            "(difflogic simplify)."
         )
     return first
 
@@ -183,7 +183,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         after = cut(patterns.read(folder / "after.rle").states)
     expected = first_state(netlist) + rle.numbers(netlist.after(grid, GENERATIONS))
     if not np.array_equal(after, cut(expected)):
-        raise ExportError(f"bgolly shows another grid than the circuit after {GENERATIONS} generations.")
+        raise ExportError(f"The grid of bgolly differs from that of the circuit after {GENERATIONS} generations.")
     where = "torus" if netlist.periodic else "bounded plane"
     return [f"bgolly agrees after {GENERATIONS} generations on a {where} of {grid.shape[1]}x{grid.shape[0]}"]
 

@@ -129,9 +129,9 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         engines = sorted({run["engine"] for run in report["runs"]}, reverse=True)
         for run, result in zip([run for run in runs for _ in engines], report["runs"], strict=True):
             run.check(result["after"], f"The page in {'WebGPU' if result['engine'] == 'gpu' else 'JavaScript'}")
-        in_gpu = f"WebGPU was not there ({report['webgpu']})" if report["webgpu"] else "WebGPU too"
+        in_gpu = f"WebGPU was unavailable ({report['webgpu']})" if report["webgpu"] else "WebGPU too"
         proofs.append(f"at {window} size JavaScript agrees on {len(runs)} grids after {_STEPS} steps, {in_gpu}")
-    return [*proofs, "controls, brushes, keys and live wires work without an error or a request"]
+    return [*proofs, "controls, brushes, keys and live wires work without errors or network requests"]
 
 
 class _Run:
@@ -179,7 +179,7 @@ def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]
                 report: Report = server.reports.get(timeout=_SECONDS)
             except queue.Empty as error:
                 raise ToolError(f"chromium did not report within {_SECONDS:.0f} s.") from error
-        report["requests"] = [f"it asks for {path}" for path in server.requests if path not in server.pages]
+        report["requests"] = [f"it requested {path}" for path in server.requests if path not in server.pages]
     return report
 
 

@@ -57,8 +57,8 @@ def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) ->
     if len(wrong):
         ones = [netlist.bit_name(bit) for bit in np.flatnonzero(vectors.inputs[:, wrong[0]]).tolist()]
         raise ExportError(
-            f"{what} differs from the circuit on {len(wrong)} of {vectors.described()}, first where the ones are "
-            f"{', '.join(ones) or 'none'}."
+            f"{what} differs from the circuit on {len(wrong)} of {vectors.described()}, first if the only inputs of 1 "
+            f"are: {', '.join(ones) or 'none'}."
         )
     return f"{what} agrees on {vectors.described()}"
 
@@ -90,8 +90,8 @@ def check_machine(grid: Grid) -> str:
     [after_one] = cell.steps(states, 1)
     following = unpack_bits(machine.evaluate(pack_bits(inputs)), _STATES)[-machine.latches :][: grid.values]
     if not np.array_equal(after_one.reshape(_STATES, -1).T, following):
-        raise ExportError(f"The netlist of {grid.width}x{grid.height} cells steps differently from the circuit.")
-    return f"all {grid.width}x{grid.height} cells step as the circuit does, from {_STATES} random states"
+        raise ExportError(f"The netlist of {grid.width}x{grid.height} cells differs from the circuit after a step.")
+    return f"all {grid.width}x{grid.height} cells agree with the circuit after a step from {_STATES} random states"
 
 
 _CIRCUIT = "circuit.blif"
@@ -108,7 +108,7 @@ def equivalent(folder: Path, file: str, what: str) -> str:
     if "NOT EQUIVALENT" in output:
         raise ExportError(f"berkeley-abc proves that {what} differs from the circuit.")
     if "Networks are equivalent" not in output:
-        raise ToolError(f"berkeley-abc gave no result on {what}: {output.strip()[-200:]}")
+        raise ToolError(f"berkeley-abc gave no result for {what}: {output.strip()[-200:]}")
     return f"berkeley-abc proves {what} equivalent (cec)"
 
 

@@ -235,5 +235,5 @@ def _touched(boxes: dict[Mark, Box], point: Point, right: bool) -> Mark:
         if abs(x - (far if right else left)) < _REACH and top <= y <= bottom
     ]
     if len(near) != 1:
-        raise ExportError(f"The diagram must have one symbol where a wire ends at {x:g}, {y:g}, got {len(near)}.")
+        raise ExportError(f"Expected one symbol at the end of the wire at {x:g}, {y:g}, got {len(near)}.")
     return near[0]

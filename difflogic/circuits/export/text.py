@@ -46,7 +46,7 @@ def write(files: Files, out: Path, force: bool = False) -> None:
     Raises UsageError or OSError, or DifflogicError, for example if a link leads out of the folder.
     """
     if out.is_file():
-        raise UsageError(f"{out} is a file, and exports are files in a folder: name a folder.")
+        raise UsageError(f"Expected a folder for the exported files, got the file {out}.")
     out.mkdir(parents=True, exist_ok=True)
     contents = {
         inside(out / file, out): text if isinstance(text, bytes) else text.encode() for file, text in files.items()

@@ -45,7 +45,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
         read_by = read_without_a_warning(folder, name, f"{name}_grid", *_SMALL)
         if count > MOST_SIMULATED:
-            simulated = f"{count} gates are too many to run the bench"
+            simulated = f"the bench was not run, since {count} gates are too many"
         else:
             simulated = passed(tools.run_in(folder, "vvp", "-n", "bench").decode().strip(), "iverilog", vectors)
         return [read_by, simulated, proved_cell(netlist, folder, name)]
@@ -75,8 +75,8 @@ def passed(output: str, program: str, vectors: Vectors) -> str:
     """Return a sentence that the bench passed. Raises ExportError if the last line of `output` contains no PASS."""
     line = (output.splitlines() or ["nothing"])[-1]
     if "PASS: " not in line:
-        raise ExportError(f"{program} finds a difference: {line}")
+        raise ExportError(f"{program} found a difference: {line}")
     count, steps = line.split("PASS: ")[1].split(" vectors, ")
     if int(count) != vectors.count:
-        raise ExportError(f"{program} read {count} vectors, {vectors.count} were given.")
+        raise ExportError(f"{program} read {count} vectors, expected {vectors.count}.")
     return f"{program} agrees on {vectors.described()} and, on a grid, in {steps}"

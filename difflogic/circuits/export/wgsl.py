@@ -41,8 +41,8 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     count, most = len(lines(netlist)), _MOST_STATEMENTS[device.adapter.software]
     if count > most:
         raise ToolError(
-            f"{device.adapter.name} would take minutes to compile a shader of {count} gates, at most {most} are "
-            "tried: simplify the circuit (difflogic simplify)."
+            f"{device.adapter.name} would take minutes to compile a shader of {count} gates, expected at most {most}: "
+            "simplify the circuit (difflogic simplify)."
         )
     text = text_of(files, f"{name}.wgsl")
     for height, width in _GRIDS:

@@ -23,12 +23,12 @@ def read(data: bytes) -> Signals:
     """Parse the contents of an AIGER file. Raises CircuitError if they are invalid."""
     if (head := _HEAD.match(data)) is None or any(map(int, head[3].split())):
         raise CircuitError(
-            "The first line must be aag or aig and five numbers of at most nine digits: of AIGER 1.9 only outputs are "
-            "read."
+            "The first line must be aag or aig and five numbers of at most nine digits; other properties of "
+            "AIGER 1.9 than outputs are unsupported."
         )
     most, inputs, latches, outputs, ands = map(int, head[2].split())
     if max(most, outputs) > MOST_VARIABLES or inputs + latches + ands > most:
-        raise CircuitError(f"Expected up to {MOST_VARIABLES} variables, as many as inputs, latches and ANDs, or more.")
+        raise CircuitError(f"Expected at most {MOST_VARIABLES} variables, and at least one per input, latch and AND.")
     is_binary, file = head[1] == b"aig", io.BytesIO(data[head.end() :])
     # A binary file omits the literals of inputs, latches and ANDs, which are 2, 4, ... in this order.
     own, latched, results = (
@@ -40,7 +40,7 @@ def read(data: bytes) -> Signals:
     ends = [_numbers(file, 1)[0] for _ in range(outputs)]
     gates = [_deltas(file, *literal) if is_binary else _numbers(file, 3) for literal in results]
     if any(row[0] % 2 for row in (*starts, *states, *gates)) or any(sum(state[2:]) > 1 for state in states):
-        raise CircuitError("Inputs, latches and ANDs must have even literals, and latches begin at 0 or 1.")
+        raise CircuitError("Inputs, latches and ANDs must have even literals, and latches must begin at 0 or 1.")
     symbols, _, comment = f"\n{file.read().decode(errors='replace')}".partition("\nc\n")
     names: dict[str, str] = dict(_SYMBOL.findall(symbols))
     signals = {literal: names.get(f"i{place}", f"i{place}") for place, [literal] in enumerate(starts)}
@@ -69,7 +69,7 @@ def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]
     """Return the numbers in the next line. Raises CircuitError unless there are `least` to `most` (default `least`)."""
     words = (line := file.readline().strip()).split()
     if not least <= len(words) <= (most or least) or not all(word.isdigit() and len(word) < 10 for word in words):
-        raise CircuitError(f"A line of {least} numbers was expected, got {line[:40]!r}.")
+        raise CircuitError(f"Expected a line of {least} numbers, got {line[:40]!r}.")
     return list(map(int, words))
 
 
@@ -90,4 +90,4 @@ def _delta(file: io.BytesIO) -> int:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value
-    raise CircuitError("The file has a number of more than 32 bits.")
+    raise CircuitError("The file contains a number of more than 32 bits.")

@@ -28,7 +28,7 @@ def read(text: str) -> Signals:
         command, *words = head.split()
         match command:
             case ".model" if signals.inputs or signals.gates:
-                raise CircuitError("The file has several models: flatten it, for example with `flatten` in yosys.")
+                raise CircuitError("Expected one model, got several: flatten the file, as with `flatten` in yosys.")
             case ".inputs":
                 signals.inputs += words
             case ".outputs":
@@ -41,7 +41,7 @@ def read(text: str) -> Signals:
                 signals.latches.append((words[1], words[0], int(words[-1])))
             case _ if command not in _IGNORED:
                 raise CircuitError(
-                    f"{head!r:.60} is not read: expected .names and .latch, which `flatten; dffunmap` of yosys leaves."
+                    f"Unsupported command {head!r:.60}: expected .names and .latch; use `flatten; dffunmap` in yosys."
                 )
     return signals
 
@@ -52,7 +52,7 @@ def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Ro
     values = {match[2] for match in matches}
     if len(matches) < len(lines) or len(values) > 1:
         raise CircuitError(
-            f"The rows of {name!r:.60} must have {len(reads)} signs 0, 1 or -, and all 1, or all 0, behind."
+            f"The rows of {name!r:.60} must have {len(reads)} characters 0, 1 or -, then all 1 or all 0."
         )
     cover, inverted = [match[1] for match in matches], "0" in values
     if len(reads) <= 2:

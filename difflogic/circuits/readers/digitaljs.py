@@ -48,7 +48,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
         raise CircuitError("A DigitalJS circuit needs devices by name, a list of connectors and no subcircuits.")
     for name, device in devices.items():
         if not isinstance(device, dict) or device.get("bits", 1) != 1 or device.get("bits") is True:
-            raise CircuitError(f"The device {name!r} must be an object of one bit.")
+            raise CircuitError(f"The device {name!r} must be an object with one bit.")
         for key in ("type", "label"):
             if not isinstance(device.get(key, ""), str):
                 raise CircuitError(f"The {key} of the device {name!r} must be text, got {device[key]!r:.40}.")
@@ -56,7 +56,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     # Convert all devices to rows of circuit.json, whose reader sorts the gates and detects cycles.
     twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
     if times > 1:
-        raise CircuitError(f"Two devices are both {twice!r}: each input and output may be there once.")
+        raise CircuitError(f"Two devices are {twice!r}: expected at most one device per input or output.")
     ports = _ports(connectors, devices, names)
     rows = [row for name, device in devices.items() for row in _rows(name, device, ports.get(name, {}))]
     outputs = {
@@ -83,11 +83,11 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
             return f"in[{int(channel)}][{patch}]"
         if match := _INPUT_ID.fullmatch(name):
             return "in[{}][{}]".format(*divmod(int(match[1]), wiring.PATCH))
-        raise CircuitError(f"The input {name!r} says neither by its label nor by its id which bit it is.")
+        raise CircuitError(f"The label or id of the input {name!r} must name its bit, as in `i: ch 7, pos 6`.")
     if device.get("type") in _OUTPUTS:
         match = _OUTPUT.fullmatch(label) or _OUTPUT.fullmatch(name)
         if match is None:
-            raise CircuitError(f"The output {name!r} says neither by its label nor by its id which channel it is.")
+            raise CircuitError(f"The label or id of the output {name!r} must name its channel, as in `o: ch 7`.")
         return f"out[{int(next(group for group in match.groups() if group))}]"
     return name
 
@@ -104,7 +104,7 @@ def _ports(
             is_valid = source in devices and target in devices and connector["from"]["port"] == "out"
         except (KeyError, TypeError) as error:
             raise CircuitError(
-                f"A connector needs from and to, each with id and port, got {connector!r:.80}."
+                f"A connector must have from and to, each with id and port, got {connector!r:.80}."
             ) from error
         if not is_valid or not isinstance(port, str):
             raise CircuitError(
@@ -119,7 +119,7 @@ def _ports(
 
 def _port(ports: Mapping[str, Mapping[str, str]], name: str, port: str) -> str:
     if port not in ports.get(name, {}):
-        raise CircuitError(f"Nothing drives the port {port!r} of {name!r}.")
+        raise CircuitError(f"The port {port!r} of {name!r} is not connected.")
     return ports[name][port]
 
 
@@ -142,13 +142,13 @@ def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Ite
     elif kind in _TWO:
         yield from _joined(name, kind, _drivers(name, kind, device, ports))
     else:
-        raise CircuitError(f"The device {name!r} is of unknown type {kind!r:.40}.")
+        raise CircuitError(f"Unknown type {kind!r:.40} of the device {name!r}.")
 
 
 def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> list[str]:
     count = device.get("inputs", 2)
     if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
-        raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs and {len(ports)} drivers.")
+        raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs, {len(ports)} connected.")
     read = [f"in{index}" for index in range(1, count + 1)]
     _refuse_others(name, ports, read)
     return [_port({name: ports}, name, port) for port in read]
@@ -176,5 +176,5 @@ def _channels(names: Any, outputs: Mapping[str, str]) -> int:
         raise CircuitError(f"Expected outputs of channels 0, 1, ..., one each, got {', '.join(outputs) or 'none'}.")
     for name in names:
         if name.startswith("in[") and int(name[3 : name.index("]")]) >= channels:
-            raise CircuitError(f"There is an input {name}, but no output of its channel.")
+            raise CircuitError(f"Expected an output for the channel of the input {name}, got none.")
     return channels

@@ -82,7 +82,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
         if _BESIDE.fullmatch(name) or name in (CLASSES, IN_DIM, PARAMETRIZATION):
             continue
         if (match := _ROLE.fullmatch(name)) is None:
-            raise CircuitError(f"The array {name!r:.60} belongs to no layer of gates: leave out what is not one.")
+            raise CircuitError(f"The array {name!r:.60} belongs to no layer of gates: remove it from the file.")
         layers.setdefault(match["layer"], {})[match["role"]] = np.asarray(array)
     if not layers:
         raise CircuitError("Expected the gates and wires of layers, got none.")
@@ -117,8 +117,8 @@ def _check_order(layers: Iterable[str]) -> None:
             largest, earlier = highest.get(key, (number, name))
             if number < largest:
                 raise CircuitError(
-                    f"Layers run in the order of the file, which has {earlier!r:.60} before {name!r:.60}: save them as "
-                    "model.state_dict() lists them, not sorted by name, or rename them."
+                    f"Layers run in the order of the file, which has {earlier!r:.60} before {name!r:.60}: save them in "
+                    "the order of model.state_dict(), or rename them."
                 )
             highest[key] = (number, name)
 
@@ -127,16 +127,16 @@ def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Arr
     """Return a layer's gate ids `[n]` or truth tables `[n, 2**ways]`; `form` is the parametrization of its weights."""
     role = next((name for name in GATES if name in arrays), None)
     if role is None:
-        raise CircuitError(f"Layer {layer or 0} has wires and no gates: expected {layer}.weights.")
+        raise CircuitError(f"Layer {layer or 0} has wires but no gates: expected {layer}.weights.")
     array, entries = arrays[role], 1 << ways
     if array.ndim == 1 and array.dtype.kind in "iu":
         return array if ways == 2 else array[:, None] >> np.arange(entries)[::-1] & 1
     is_table = role == "luts" or form in ("warp", "light")
-    width, kind = (entries, "entries a table") if is_table else (GATE_COUNT, "logits a gate")
+    width, kind = (entries, "entries per table") if is_table else (GATE_COUNT, "logits per gate")
     if array.ndim != 2 or array.shape[1] != width or not (is_table or ways == 2) or not np.isfinite(array).all():
         raise CircuitError(
-            f"The weights of layer {layer or 0} must be {width} finite {kind}, got {list(array.shape)}: of others "
-            "add `parametrization`, warp or light, or save the model in its export mode."
+            f"The weights of layer {layer or 0} must be {width} finite {kind}, got {list(array.shape)}: add "
+            "`parametrization`, warp or light, or save the model in its export mode."
         )
     if form == "warp" and role != "luts":  # Walsh coefficients: a negative sum means 1
         signs = np.array([[1 - 2 * ((i & j).bit_count() & 1) for j in range(entries)] for i in range(entries)])
@@ -149,7 +149,7 @@ def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
     role = next((name for name in INDICES if name in arrays), None)
     if role is None:
         raise CircuitError(
-            f"Layer {layer or 0} has gates and no wires: expected {layer}.indices, as torch.stack(layer.indices)."
+            f"Layer {layer or 0} has gates but no wires: expected {layer}.indices, as torch.stack(layer.indices)."
         )
     array, scores, tables = arrays[role], arrays.get(SCORES), sum(arrays.get("luts", np.empty(0)).shape[:1])
     if array.ndim == 3 and scores is not None and scores.shape == array.shape:
@@ -160,7 +160,7 @@ def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
     wires = array.T[::-1] if role.startswith("mapping") else array
     if wires.ndim != 2 or wires.dtype.kind not in "iu" or not 0 < len(wires) <= MOST_WAYS:
         raise CircuitError(
-            f"The wires of layer {layer or 0} must be whole numbers [k, n] of k up to {MOST_WAYS}, got "
+            f"The wires of layer {layer or 0} must be integers [k, n] with k up to {MOST_WAYS}, got "
             f"{list(array.shape)}: learned wires need {SCORES}, or export mode."
         )
     return wires

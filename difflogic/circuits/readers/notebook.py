@@ -52,7 +52,7 @@ def read(path: Path, is_read: Callable[[str], bool]) -> dict[str, Array]:
 def _check_size(path: Path, headers: Mapping[str, Header]) -> None:
     size = sum(header.nbytes for header in headers.values())
     if size > MAX_BYTES:
-        raise CircuitError(f"The arrays in {path} take {size} bytes; at most {MAX_BYTES} are read.")
+        raise CircuitError(f"The arrays in {path} take {size} bytes, expected at most {MAX_BYTES}.")
 
 
 def from_arrays(arrays: dict[str, Array]) -> Circuit:
@@ -61,7 +61,7 @@ def from_arrays(arrays: dict[str, Array]) -> Circuit:
     known = {f"{kind}/{name}/{i}" for kind, table in tables.items() for name in table for i in range(len(table[name]))}
     if others := sorted(arrays.keys() - known - {PERIODIC, HYPERPARAMETERS}):
         raise CircuitError(
-            f"The array {others[0]!r:.60} belongs to no layer: layers are numbered 0, 1, ... without a gap."
+            f"The array {others[0]!r:.60} belongs to no layer: layers must be numbered 0, 1, ... without a gap."
         )
     last = tables["logits"]["update"][-1]
     channels = last.shape[0] if last.ndim else 0
@@ -94,7 +94,7 @@ def _is_periodic(arrays: dict[str, Array]) -> bool:
         try:
             value = json.loads(str(arrays[HYPERPARAMETERS]))["periodic"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CircuitError(f"{HYPERPARAMETERS} holds no periodic: {error!r:.80}.") from error
+            raise CircuitError(f"{HYPERPARAMETERS} contains no `periodic`: {error!r:.80}.") from error
     else:
         return False
     if not isinstance(value, int) or value not in (0, 1):

@@ -78,7 +78,7 @@ def read(text: str) -> RuleFile:
     for kind, body in sections:
         if kind in ("TABLE", "TREE"):
             return (_table if kind == "TABLE" else _tree)(body, colours)
-    raise CircuitError("The rule has neither @TABLE nor @TREE.")
+    raise CircuitError("Expected @TABLE or @TREE in the rule, got neither.")
 
 
 def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
@@ -92,7 +92,7 @@ def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
     if missing := [name for name in names if name not in values]:
         raise CircuitError(f"The rule does not specify its {missing[0]}.")
     if not values[names[0]].isdigit() or not 2 <= int(values[names[0]]) <= MOST_STATES:
-        raise CircuitError(f"A rule has 2 to {MOST_STATES} states, got {values[names[0]]!r:.20}.")
+        raise CircuitError(f"A rule must have 2 to {MOST_STATES} states, got {values[names[0]]!r:.20}.")
     return [values[name] for name in names], rest
 
 
@@ -100,7 +100,7 @@ def _tree(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
     (count, around, _), rest = _fields(body, "num_states", "num_neighbors", "num_nodes")
     states = int(count)
     if not around.isdigit() or int(around) not in TREE_CELLS:
-        raise CircuitError(f"A tree has 4 or 8 neighbours, got {around!r:.20}.")
+        raise CircuitError(f"A tree must have 4 or 8 neighbours, got {around!r:.20}.")
     cells, nodes = TREE_CELLS[int(around)], list[tuple[int, tuple[int, ...]]]()
     for line in rest:
         numbers = [int(word) if word.isdigit() else -1 for word in line.split()]
@@ -109,7 +109,7 @@ def _tree(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
         if len(children) != states or not all(
             child in below and (depth == 1 or nodes[child][0] == depth - 1) for child in children
         ):
-            raise CircuitError(f"A node needs its depth and {states} children of the depth below, got {line!r:.60}.")
+            raise CircuitError(f"Expected a depth and {states} children of the depth below, got {line!r:.60}.")
         nodes.append((depth, tuple(children)))
     if not nodes or nodes[-1][0] != len(cells):
         raise CircuitError(f"The last node of the tree must have the depth {len(cells)}.")
@@ -120,7 +120,7 @@ def _table(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
     (count, around, symmetry), lines = _fields(body, "n_states", "neighborhood", "symmetries")
     names = {golly.lower(): own for own, (golly, _) in CELLS.items()}
     if around.lower() not in names:
-        raise CircuitError(f"The neighbourhood {around!r:.40} is not one of {', '.join(names)} on the 3x3 cells.")
+        raise CircuitError(f"Unsupported neighbourhood {around!r:.40}: expected {', '.join(names)}.")
     states, neighbourhood = int(count), names[around.lower()]
     cells = CELLS[neighbourhood][1]
     turns = _turns(symmetry, len(cells) - 1)
@@ -134,11 +134,11 @@ def _table(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
             continue
         words = [word.strip() for word in (line.split(",") if "," in line else line)]
         if len(words) != len(cells) + 1:
-            raise CircuitError(f"A transition has {len(cells) + 1} states, got {line!r:.60}.")
+            raise CircuitError(f"A transition must have {len(cells) + 1} states, got {line!r:.60}.")
         repeated = {word for word in words if word in variables and words.count(word) > 1}
         items: list[Item] = [word if word in repeated else _states(word, variables, states) for word in words]
         if isinstance(items[-1], int) and items[-1].bit_count() > 1:
-            raise CircuitError(f"A transition leads to one state, got {line!r:.60}.")
+            raise CircuitError(f"A transition must lead to one state, got {line!r:.60}.")
         for turn in turns:
             transitions[(items[0], *(items[1 + place] for place in turn)), items[-1]] = None
     return RuleFile(states, neighbourhood, cells, _diagram(list(transitions), variables, states, len(cells)), colours)
@@ -149,7 +149,7 @@ def _states(word: str, variables: dict[str, int], states: int) -> int:
     if word in variables:
         return variables[word]
     if not word.isdigit() or int(word) >= states:
-        raise CircuitError(f"{word!r:.40} is neither a state from 0 to {states - 1} nor a variable.")
+        raise CircuitError(f"Expected a state from 0 to {states - 1} or a variable, got {word!r:.40}.")
     return 1 << int(word)
 
 
@@ -161,7 +161,7 @@ def _turns(symmetry: str, ring: int) -> list[tuple[int, ...]]:
     match = re.fullmatch(r"none|(?:rotate([23468]))?_?(reflect(?:_horizontal)?)?", symmetry)
     rotations = int(match[1] or 1) if match else 0
     if not rotations or ring % rotations:
-        raise CircuitError(f"The symmetry {symmetry!r:.40} is not one of this neighbourhood.")
+        raise CircuitError(f"Unsupported symmetry {symmetry!r:.40} for this neighbourhood.")
     mirrored = [places] if match is None or not match[2] else [places, tuple(-place % ring for place in places)]
     return [tuple(turn[(place + k * ring // rotations) % ring] for place in places)
             for turn in mirrored for k in range(rotations)]  # fmt: skip

@@ -62,7 +62,7 @@ class Signals:
         inputs = (*self.inputs, *names)
         outputs = (*(name for name, _ in self.outputs), *(f"next_{name}" for name in names))
         if not (inputs and outputs and len({*inputs}) == len(inputs) and len({*outputs}) == len(outputs)):
-            raise CircuitError("A circuit needs inputs and outputs, each with a name of its own.")
+            raise CircuitError("A circuit must have inputs and outputs with unique names.")
         bits, rows = [*self.inputs], [*self.gates]
         ends = [signal for _, signal in self.outputs]
         for name, after, first in self.latches:
@@ -121,13 +121,13 @@ class Signals:
             if set(netlist.named_inputs) <= set(inputs) and set(netlist.named_outputs) == set(names):
                 return _between(netlist, other, inputs, names, [*range(shown), *latches.values()])
         raise CircuitError(
-            f"It reads {_few(netlist.named_inputs)} and gives {_few(netlist.named_outputs)}: expected the inputs "
-            f"{_few(numbered[0])} and outputs {_few(numbered[1])} of the circuit that it is compared with."
+            f"Expected the inputs {_few(numbered[0])} and outputs {_few(numbered[1])} of the circuit to compare with, "
+            f"got {_few(netlist.named_inputs)} and {_few(netlist.named_outputs)}."
         )
 
 
 def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Sequence[str], places: Sequence[int]) -> N:
-    """Return `like` with the gates of `netlist`; `inputs` and `outputs` name inputs, and outputs number `places`."""
+    """Return `like` with the gates of `netlist`; `inputs` and `outputs` name its inputs and its outputs `places`."""
     place = {name: bit for bit, name in enumerate(inputs)}
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])

@@ -21,9 +21,7 @@ def names() -> list[str]:
 def entry(name: str) -> dict[str, Any]:
     """Return the contents of a zoo circuit's file as parsed JSON. Raises NotFoundError for an unknown name."""
     if name not in names():
-        raise NotFoundError(
-            f"There is no circuit {name!r} in the zoo{hint(name, names())}: `difflogic zoo` lists their names."
-        )
+        raise NotFoundError(f"Unknown zoo circuit {name!r}{hint(name, names())}: `difflogic zoo` lists all names.")
     data: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return data
 

@@ -155,5 +155,5 @@ def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto"
     side = int((available / needed * spec.height * spec.width) ** 0.5)
     raise LimitError(
         f"{spec.width}x{spec.height} cells with {counted(spec.channels, 'channel')} need {needed / 1e9:.1f} GB{file}, "
-        f"but {available / 1e9:.1f} GB are free: some {side}x{side} fit."
+        f"but {available / 1e9:.1f} GB are free: about {side}x{side} cells fit."
     )

@@ -60,11 +60,11 @@ class Repetition:
             return None
         match = re.fullmatch(r"still|period:([1-9]\d{0,8})", until)
         if match is None:
-            raise UsageError(f"--until must be still, period:N (of at most N steps) or steps, got {until!r}.")
+            raise UsageError(f"--until must be still, period:N (at most N steps) or steps, got {until!r}.")
         if spec.asynchronous:
             raise UsageError(
-                f"--until {until} needs all cells updated in each step (--fire-rate 1): which cells fire is random, so "
-                "a state that repeats may still become another."
+                f"--until {until} needs all cells to be updated in each step (--fire-rate 1): if cells fire at random, "
+                "a repeated state may still change."
             )
         return cls(int(match[1] or 1))
 

@@ -123,6 +123,6 @@ def _open(path: Path) -> Any:
     try:
         return Image.open(io.BytesIO(path.read_bytes()))
     except UnidentifiedImageError as error:
-        raise DataError(f"{path} is not an image that can be read.") from error
+        raise DataError(f"{path} cannot be read as an image.") from error
     except Image.DecompressionBombError as error:
-        raise DataError(f"{path} is too large for an image: give a start of that size as .npy.") from error
+        raise DataError(f"{path} is too large for an image: save an initial state of this size as .npy.") from error

@@ -30,7 +30,7 @@ class Recording:
             raise UsageError(f"{out} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, which selects the format.")
         self._is_history = spec.height == 1 and self.kind == ".png"
         if every is not None and self.kind not in MOVING and not self._is_history:
-            raise UsageError(f"--every needs a file that holds several states, .gif or .npy, not {self.kind}.")
+            raise UsageError(f"--every needs a file of several states, .gif or .npy, got {self.kind}.")
         frames = PNG_ROWS if self._is_history else GIF_FRAMES
         self.every = every or (max(1, steps // frames) if self.kind == ".gif" or self._is_history else 0)
         # Hexagons are at least 4 pixels wide.
@@ -47,7 +47,7 @@ class Recording:
             side = -(-longest // self._side)
             notes.append(f"a pixel of the GIF is the mean of {side}x{side} cells")
         if self.kind == ".rle" and self._rle_channels() < spec.channels:
-            notes.append(f"the RLE holds {self._rle_channels()} of {spec.channels} channels, the .npy would hold all")
+            notes.append(f"the RLE contains {self._rle_channels()} of {spec.channels} channels, unlike .npy")
         return notes
 
     @property
@@ -87,7 +87,7 @@ class Recording:
         if self.kind == ".rle":
             grid = unpack_planes(planes[:, : self._rle_channels()], width)
             rule, remark = rle.rule_of(self.spec.netlist, *grid.shape[:2])
-            fires = " Here some cells are updated in each step, in Golly all of them." if self.spec.asynchronous else ""
+            fires = " Here only some cells are updated in each step, in Golly all." if self.spec.asynchronous else ""
             return rle.text(grid, rule, f"{remark}{fires}".strip()).encode("ascii")
         buffer = io.BytesIO()
         np.save(buffer, np.stack(self._grids) if self._grids else unpack_planes(planes, width))

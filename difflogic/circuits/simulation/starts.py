@@ -15,7 +15,7 @@ from difflogic.system.array_files import bits_in, numbers_in
 NAMES = ("random", "seed", "zeros", "picture")
 SHAPES = ("[H, W]", "[H, W, C]")
 """Shapes of arrays in .npy files of initial states."""
-GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a file: a pattern, .png or .npy"
+GRAMMAR = "expected random, seed, zeros, picture (the circuit's own), or a file: a pattern, .png or .npy"
 
 
 class StartFile(NamedTuple):
@@ -34,7 +34,7 @@ def file_of(start: str) -> Path | None:
     path = Path(start)
     if path.is_file():
         return path
-    raise UsageError(f"There is no start file {path}." if path.suffix else f"{start!r} is not a start: {GRAMMAR}.")
+    raise UsageError(f"No start file {path} exists." if path.suffix else f"Unknown start {start!r}: {GRAMMAR}.")
 
 
 def start_file(start: str) -> StartFile | None:
@@ -72,7 +72,7 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
         scenario = spec.netlist.scenario
         own = scenario.grid(spec.netlist.origin) if scenario and scenario.start == "picture" else None
         if own is None:
-            raise UsageError(f"The circuit has no start image of its own: {GRAMMAR}.")
+            raise UsageError(f"The circuit has no initial image for the start picture: {GRAMMAR}.")
         _check_room(spec, own.shape[:2], "The circuit's own image")
         return _placed(spec, own)
     planes = np.zeros((spec.height, spec.channels, spec.words), dtype=np.uint64)
@@ -91,8 +91,8 @@ def _check_room(spec: SimulationSpec, size: tuple[int, ...], name: str) -> None:
     height, width = size
     if height > spec.height or width > spec.width:
         raise DataError(
-            f"{name} has {width}x{height} cells, more than the grid of {spec.width}x{spec.height}: give a larger "
-            "--size, or leave it out."
+            f"{name} has {width}x{height} cells, more than the grid of {spec.width}x{spec.height}: use a larger "
+            "--size, or omit it."
         )
 
 

@@ -91,9 +91,9 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     array = np.asarray(codes)
     bits = function.inputs
     if array.ndim != 2 or len(array) != bits or not array.shape[1] or not np.isin(array, (0, 1)).all():
-        raise DataError(f"Codes are 0 and 1, [{bits}, N] with N at least 1, got {array.dtype}{list(array.shape)}.")
+        raise DataError(f"Codes must be 0 and 1, [{bits}, N > 0], got {array.dtype}{list(array.shape)}.")
     if not function.thermometer.is_code(array).all():
-        raise DataError("A column of codes is 1 above a threshold that is 0: that is no code of an observation.")
+        raise DataError("A column of codes is 1 at a threshold above one at which it is 0: this is no valid code.")
     met = np.unique(array.astype(np.uint8), axis=1)
     search = _searched(function, met, on_pass)
     after = _on_read_thresholds(search.cell.graph, function)
@@ -178,8 +178,7 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
     if ends[0] != ends[1] or one.reads_bits != other.reads_bits:
         types = " and ".join(f"{_few(read)} -> {_few(result)}" for read, result, _ in ends)
         raise CircuitError(
-            f"Two {one.kind}s can be compared if their {one.words.inputs} and {one.words.choices} are the same, got "
-            f"{types}."
+            f"Expected two {one.kind}s with equal {one.words.inputs} and {one.words.choices}, got {types}."
         )
     pairs = zip(one.thermometer.thresholds, other.thermometer.thresholds, strict=True)
     both = Thermometer(tuple(tuple(sorted({*a, *b})) for a, b in pairs))

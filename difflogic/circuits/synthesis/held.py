@@ -61,7 +61,7 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
 
 
 def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
-    """Return the share of squares of which `target` survives the damage; None if the undamaged image changes."""
+    """Return the share of damaged squares after which `target` regrows; None if the undamaged image changes."""
     channels = target.shape[-1]
     *_, one, two = states = netlist.rollout(np.zeros((*target.shape[:2], netlist.channels), np.uint8), 2 * steps)
     if not np.array_equal(one, two) or not (states[steps:, ..., :channels] == target).all():

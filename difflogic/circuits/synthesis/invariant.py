@@ -68,7 +68,7 @@ def find(netlist: CellNetlist) -> Invariant:
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
         raise UsageError(
-            f"`from_start` takes circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: leave it out."
+            f"`from_start` supports circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: remove it."
         )
     cells, samples = _seen(netlist, start)
     # The matrix product of false literals with themselves counts for each pair the cells that violate the clause.
@@ -82,8 +82,8 @@ def start_of(netlist: CellNetlist) -> Bits:
     scenario = netlist.scenario
     start = None if scenario is None else scenario.grid(netlist.origin)
     if start is None:
-        how = "this file does not say what it starts from" if scenario is None else "this one starts at random"
-        raise UsageError(f"`from_start` is for circuits whose start is always the same, but {how}.")
+        how = "a circuit without initial state" if scenario is None else "a random initial state"
+        raise UsageError(f"`from_start` needs a circuit with a fixed initial state, got {how}.")
     return start
 
 
@@ -148,7 +148,7 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
             )
             dead = alive & ~holds[clauses].any(axis=1)
             if not dead.any():
-                raise ToolError("The SAT solver gave an answer that violates no clause: leave out `from_start`.")
+                raise ToolError("The SAT solver gave an answer that violates no clause: remove `from_start`.")
             for index in np.flatnonzero(dead):
                 solver.add([-assumed[index]])
             alive &= ~dead

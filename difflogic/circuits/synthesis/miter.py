@@ -36,8 +36,8 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     """Return the miter of two circuits, matched by names. Raises CircuitError if names of visible outputs differ."""
     if one.shown != other.shown:
         raise CircuitError(
-            f"The two circuits show different outputs, {', '.join(one.shown)} and {', '.join(other.shown)}: there is "
-            "nothing to compare."
+            f"Expected two circuits with the same visible outputs, got {', '.join(one.shown)} and "
+            f"{', '.join(other.shown)}."
         )
     common = set(other.output_names)
     outputs = tuple(name for name in one.output_names if name in common)

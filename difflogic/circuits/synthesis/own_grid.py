@@ -34,7 +34,7 @@ def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
     if not height or not width:
         raise UsageError(f"`size` must be at least 1 cell wide and 1 high, got {width}x{height}.")
     if height * width > MOST_UPDATES:
-        raise LimitError(f"`size` must have at most {MOST_UPDATES} cells, got {width}x{height}: give a smaller one.")
+        raise LimitError(f"`size` must have at most {MOST_UPDATES} cells, got {width}x{height}: use a smaller one.")
     scenario = netlist.scenario
     if scenario is not None and scenario.fire_rate < 1:
         raise UsageError(

@@ -154,7 +154,7 @@ class Search(Generic[S]):
         self.drop_structure()
         count = len(self.cell.graph.gates)
         if count > MOST_GATES:
-            return f"Only structural passes were applied: {count} gates remain, and others take at most {MOST_GATES}."
+            return f"Only structural passes were applied, since {count} gates remain, more than {MOST_GATES}."
         if not self.stopped:
             searches = (in_windows, resynthesised)
             passes = {

@@ -29,8 +29,8 @@ def missing(tool: str) -> str | None:
     """Return a sentence on how to install a missing tool, or None if it is installed."""
     if _program(tool):
         return None
-    ways = [f"on Debian and Ubuntu it is the package {PACKAGES[tool]}"] if tool in PACKAGES else []
-    ways += [f"on any system `pip install yowasp-{tool}` brings it"] if tool in YOWASP else []
+    ways = [f"install the package {PACKAGES[tool]} on Debian or Ubuntu"] if tool in PACKAGES else []
+    ways += [f"run `pip install yowasp-{tool}` on any system"] if tool in YOWASP else []
     return f"{tool} is not installed: {'; '.join(ways)}."
 
 
@@ -79,4 +79,4 @@ def _done(
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{tool} gave no answer within {seconds:.0f} s.") from error
+        raise ToolError(f"{tool} did not finish within {seconds:.0f} s.") from error

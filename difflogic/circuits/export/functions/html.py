@@ -63,4 +63,4 @@ def verify(controller: Controller, name: str, files: Files) -> list[str]:
         html.check_report(report, window)
         if not proofs:
             proofs.append(tried.check(report["actions"], False, "the page"))
-    return [*proofs, f"controls, sliders and live wires work at {' and '.join(html.WINDOWS)} size without a request"]
+    return [*proofs, f"controls, sliders and live wires work at {' and '.join(html.WINDOWS)} size without requests"]

@@ -91,12 +91,12 @@ class Observations:
         expected = self.expected(in_fixed_point)
         decided, words = np.asarray(results), function.words
         if decided.shape != expected.shape:
-            raise ExportError(f"{what} gives {len(decided)} {words.choices} for {self.count} {words.sample}s.")
+            raise ExportError(f"{what} returned {len(decided)} {words.choices}, expected {self.count}.")
         if (wrong := np.flatnonzero(decided != expected)).size:
             first = wrong[0]
             raise ExportError(
                 f"{what} differs from the {function.kind} at {wrong.size} of {self.count} {words.sample}s, first at "
-                f"{samples[first].tolist()}: {decided[first]}, expected {expected[first]}."
+                f"{samples[first].tolist()}: expected {expected[first]}, got {decided[first]}."
             )
         return f"{what} agrees on {self.described(in_fixed_point)}"
 

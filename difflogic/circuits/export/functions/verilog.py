@@ -69,7 +69,7 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
     with folder_of({**files, f"{name}_tb.txt": bench_text(tried)}) as folder:
         proofs = [read_without_a_warning(folder, name, top)]
         if count > MOST_SIMULATED:
-            proofs.append(f"{count} gates are too many to run the bench")
+            proofs.append(f"the bench was not run, since {count} gates are too many")
         else:
             proofs.append(passed(tools.run_in(folder, "vvp", "-n", "bench").decode(), "iverilog", tried))
         write_circuit(function if function.reads_bits else with_comparators(function, form), folder)
@@ -82,6 +82,6 @@ def passed(output: str, program: str, tried: Observations) -> str:
     """Return a sentence that the bench passed. Raises ExportError if its last line is not PASS for all samples."""
     line = (output.strip().splitlines() or ["nothing"])[-1]
     if f"PASS: {tried.count} {tried.function.words.sample}s" not in line:
-        raise ExportError(f"{program} finds a difference: {line}")
+        raise ExportError(f"{program} found a difference: {line}")
     sequence = f", and on a sequence of {STEPS} steps" if tried.function.memory else ""
     return f"{program} agrees on {tried.described(in_fixed_point=True)}{sequence}"
