@@ -25,7 +25,7 @@
 @group(0) @binding(6) var<storage, read_write> coefficients: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> gate_ids: array<u32>;
 
-// Of the epoch that is counted already.
+// Learning rate of the epoch, which `commit` has already counted.
 fn learning_rate(epoch: u32) -> f32 {
     let length = max(shape.lr_to, shape.lr_from + 1u) - shape.lr_from;
     let fallen = min(max(epoch, shape.lr_from) - shape.lr_from, length);

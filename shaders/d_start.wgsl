@@ -20,7 +20,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
         let to = state_index(id.y, cell, item % shape.channels);
         var sum = select(d_start[to], 0.0, at.first == 0u);
         for (var f = 0u; f < rolled(PATCH); f++) {
-            // The neighbour whose patch has the cell at position f: it lies on the other side.
+            // The neighbour whose patch contains the cell at position f is on the opposite side.
             let there = neighbour(cell, 1 - i32(f / 3u), 1 - i32(f % 3u));
             let chunk = id.y * shape.chunks + there / CELLS_PER_CHUNK;
             if there == OUTSIDE || chunk < at.first || chunk >= at.end { continue; }

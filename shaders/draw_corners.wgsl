@@ -18,7 +18,7 @@
 
 const STREAM = 0x64616d61u;
 
-// The high word of a product; side is below 2^16.
+// High word of a product; `side` is below 2^16.
 fn share(word: u32, side: u32) -> u32 {
     return ((word >> 16u) * side + (((word & 0xffffu) * side) >> 16u)) >> 16u;
 }

@@ -21,7 +21,7 @@
 
 const STREAM = 0x73616d70u;
 
-// The high word of a product. No sum of 16-bit parts is beyond 32 bits.
+// High word of a product; no sum of 16-bit parts exceeds 32 bits.
 fn high_word(a: u32, b: u32) -> u32 {
     let middle = (a >> 16u) * (b & 0xffffu) + (((a & 0xffffu) * (b & 0xffffu)) >> 16u);
     let other = (a & 0xffffu) * (b >> 16u) + (middle & 0xffffu);

@@ -15,7 +15,7 @@
 #import common/shape.wgsl
 #import common/candidates.wgsl
 
-// Of an instance, its two inputs a and b; of a patch node, which reads nothing, only the fanout.
+// Inputs a and b of an instance, and its fanout; a patch node, which has no inputs, only has a fanout.
 struct Edge {
     wires: vec2<u32>,   // the nodes that a and b read; in a tree above its leaves, the gates
     slots: vec2<u32>,   // where the adjoints of a and b go
@@ -43,7 +43,7 @@ fn edge_index(model: u32, place: u32) -> u32 {
     return (model * (shape.instances + shape.patch_nodes) + place) * record();
 }
 
-// In the levels of trees an instance is in its own place.
+// In the levels of trees, the place of an instance is its number.
 fn wire(model: u32, place: u32) -> vec2<u32> {
     return edges[edge_index(model, place)].wires;
 }
@@ -52,7 +52,7 @@ fn instance_at(model: u32, place: u32) -> u32 {
     return edges[edge_index(model, place)].instance;
 }
 
-// Where nodes are computed again.
+// Used if nodes are recomputed.
 fn state_value(index: u32) -> f32 {
     return bitcast<f32>(kept[index / CELLS_PER_CHUNK][index / 4u % 4u][index % 4u]);
 }
@@ -78,8 +78,8 @@ fn main(
     let each = groups_per_tile();
     choose_quarter(workgroup.x);
     let slots = first_place(workgroup.x / each * (shape.slots + select(shape.nodes, 0u, KEEP == 1u)), lane);
-    // Scratch of a workgroup: the slots, and behind them the nodes where they are computed again. No two workgroups
-    // share it but for quarters, and a workgroup that goes on to its next tile overwrites it.
+    // Scratch of a workgroup: the slots, followed by the nodes if these are recomputed. No two workgroups share it,
+    // except for quarters, and a workgroup overwrites it when it proceeds to its next tile.
     let outputs = shape.slots - shape.outputs;  // the last level's, but under SPLIT
     let tiles = shape.blocks / LANES;
     for (var group = at.first * each + workgroup.x; group < at.end * each; group += workgroups.x) {
@@ -87,17 +87,17 @@ fn main(
         let model = task / tiles;
         let block = task % tiles * LANES + lane;
         let sums = first_partial(model, block, first_quarter);
-        // The chunks of a block in order, into the same partial sums; where a dispatch does only some of them, the next
-        // goes on.
+        // The chunks of a block are added in order to the same partial sums; if a dispatch adds only some of them, the
+        // next dispatch continues.
         for (var part = at.first_part; part < at.end_part; part++) {
             let chunk = block * shape.chunks_per_block + part;
             let forward = first_place((model * shape.chunks + chunk) / LANES * shape.nodes, chunk % LANES);
             let base = select(slots + shape.slots * LANES, forward, KEEP == 1u);
-            // The first chunk of the first step backward assigns, all others add: no buffer has to be cleared.
+            // The first chunk of the first backward step assigns, all others add, so that no buffer must be cleared.
             let begins = at.step == shape.steps - 1u && part == 0u;
             if KEEP == 0u {
                 evaluate(model, chunk, base, thread);
-                // Nodes were written by whoever had them, and are read by others.
+                // Nodes were written by other invocations than those that read them.
                 if SPLIT == 1u { storageBarrier(); }
             }
             var tree = Tree();
@@ -110,7 +110,7 @@ fn main(
                     put_slot(outputs + item / 4u, slots, item % 4u, d_output(model, chunk, item / 4u, item % 4u));
                 }
                 chunk_barrier();
-                // Backward a level's slots are complete when the levels behind it are done.
+                // In the backward pass, a level's slots are complete when all later levels are done.
                 for (var l = shape.levels; l > shape.tree_levels; l--) {
                     let level = shape.level_table[l - 1u];
                     if CANDIDATES > 1u {
@@ -125,7 +125,7 @@ fn main(
             if SPLIT == 1u { workgroupBarrier(); }
             chunk_barrier();
             send_patches(model, chunk, slots, thread);
-            // Before scratch is written again. A card mostly has a workgroup for each tile.
+            // Barrier before scratch is overwritten. A card usually has a workgroup for each tile.
             if SPLIT == 0u || part + 1u < at.end_part || group + workgroups.x < at.end * each { step_barrier(); }
         }
     }

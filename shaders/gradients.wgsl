@@ -34,7 +34,7 @@ fn level_of(gate: u32) -> vec4<u32> {
     return shape.level_table[l];
 }
 
-// `part` of the records: 0 for the moments of functions.
+// Sum of the vec4 `part` of the records; part 0 contains the moments of functions.
 fn sum_share(model: u32, gate: u32, share: u32, part: u32) -> vec4<f32> {
     let level = level_of(gate);
     let first = level.x + (gate - level.z) * level.w;
@@ -70,7 +70,7 @@ fn put_gradient(model: u32, row: u32, i: u32, d: f32) {
     gradients[model * parameter_rows() + row][i] = d;
 }
 
-// Gradients of a gate's logits of wires, from the moments of its candidates; and 0 behind the last gate's.
+// Gradients of a gate's wire logits from the moments of its candidates, and 0 after those of the last gate.
 fn put_wire_gradients(model: u32, gate: u32, moments_: array<vec4<f32>, 8>, stuck: bool) {
     var moments = moments_;
     for (var side = 0u; side < 2u; side++) {

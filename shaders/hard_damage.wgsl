@@ -13,10 +13,10 @@
 @group(0) @binding(2) var<storage, read> corners: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read_write> words: array<u32>;
 
-// The samples of a cell's group whose square it lies in.
+// Mask of the samples of a group whose squares contain the cell.
 fn hit(model: u32, cell: u32) -> u32 {
     let grid = shape.height * shape.width;
-    // The batch's start is as the soft pass left it: damaged, and then bits flipped and cells stuck in its squares.
+    // The batch's initial states come from the soft pass, already damaged, then with flipped bits and stuck cells.
     if mark.step == 0u && cell / grid >= shape.probe_groups { return 0u; }
     let place = vec2<u32>(cell % grid / shape.width, cell % shape.width);
     var bits = 0u;

@@ -24,7 +24,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
     for (var item = id.x; item < shape.cells * shape.channels; item += workgroups.x * WG) {
         let word = item / shape.channels;
         let channel = item % shape.channels;
-        // The probes' groups come first; the batch's samples are counted from their own first.
+        // The groups of evaluation grids come first; the batch's samples are numbered from 0 again.
         let whose = select(OF_PROBES, OF_BATCH, word / grid >= shape.probe_groups);
         if whose == OF_BATCH && mark.step == 0u { continue; }  // as the soft pass left it
         let first = (word / grid - whose * shape.probe_groups) * WORD;

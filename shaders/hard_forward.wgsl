@@ -25,19 +25,19 @@ alias Four = vec4<u32>;
 #import common/step.wgsl
 #import common/forward.wgsl
 
-// A card has an instruction for any function of three words, and this form takes three of them.
+// A card has an instruction for any function of three words; this form requires three such instructions.
 fn gate(c: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
     return c.xxxx ^ (c.yyyy & a) ^ ((c.zzzz ^ (c.wwww & a)) & b);
 }
 
-// Of the outputs for 00, 01, 10 and 11, bits 3 to 0 of the id: each coefficient as a whole word, since 0 - 1 is all ones.
+// Coefficients from the outputs for 00, 01, 10, 11, bits 3 to 0 of the id, as words of equal bits: 0 - 1 is all ones.
 fn form_of(model: u32, id: u32) -> vec4<u32> {
     let f = gate_ids[id_at(model, id)];
     let bits = vec4<u32>(f >> 3u, (f >> 3u) ^ (f >> 1u), (f >> 3u) ^ (f >> 2u), countOneBits(f));
     return vec4<u32>() - (bits & vec4<u32>(1u));
 }
 
-// An input with candidates is the chosen one.
+// An input with candidates is its chosen candidate.
 fn mixed(model: u32, gate: u32, place: u32, side: u32, base: u32, quarter: u32) -> vec4<u32> {
     let chosen = gate_ids[id_at(model, shape.gates + 2u * gate + side)];
     return stored_node(candidate(model, place, chosen)[side], base, quarter);

@@ -22,7 +22,7 @@
 
 #import common/d_patches.wgsl
 
-// Of a channel; each invocation adds them up in order.
+// Errors of one channel in a chunk's cells; each invocation adds their squares in order.
 var<workgroup> errors: array<f32, CELLS_PER_CHUNK>;
 
 fn difference(model: u32, cell: u32, channel: u32) -> f32 {

@@ -17,7 +17,7 @@
 @group(0) @binding(5) var<storage, read_write> hard_targets: array<vec2<u32>>;
 @group(0) @binding(6) var<storage, read_write> counts: array<vec2<u32>>;
 
-// Bit b of a word is that of sample b of the group.
+// Bit b of a word belongs to sample b of the group.
 fn packed_state(model: u32, group: u32, place: u32, channel: u32) -> u32 {
     let grid = shape.height * shape.width;
     var word = 0u;

@@ -6,22 +6,22 @@
 // 1: the wiring is fixed, and a record is one vec4.
 override CANDIDATES: u32 = 1u;
 
-// Length of a record, in vec4s; of an edge, in rows: two candidates to a row behind the first.
+// Length of a record in vec4s, and of an edge in rows: the first row, then one row per two candidates.
 fn record() -> u32 { return 1u + CANDIDATES / 2u; }
 
-// Rows of 16 parameters of a model: one to a gate, then all logits of wires, gate by gate.
+// Number of rows of 16 parameters per model: one per gate, then the logits of all wires, gate by gate.
 fn parameter_rows() -> u32 {
     return shape.gates + select((2u * CANDIDATES * shape.gates + GATES - 1u) / GATES, 0u, CANDIDATES == 1u);
 }
 
-// Place of a gate's id in `gate_ids`. Behind the ids of a model lie the chosen candidates, two to a gate.
+// Index of a gate's id in `gate_ids`. The ids of a model are followed by the chosen candidates, two per gate.
 fn id_at(model: u32, gate: u32) -> u32 {
     return model * shape.gates * select(3u, 1u, CANDIDATES == 1u) + gate;
 }
 
 struct Choice { share: array<f32, 16>, best: u32 }
 
-// The softmax of the logits [first, first + CANDIDATES); of equals, the best is the first.
+// Softmax of the logits [first, first + CANDIDATES); among equal logits, the first is the best.
 fn choice(logits: array<f32, 16>, first: u32) -> Choice {
     var values = logits;
     var best = first;

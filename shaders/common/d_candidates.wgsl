@@ -1,6 +1,6 @@
 // Backward pass of gates with candidates. Needs common/soft.wgsl, common/candidates.wgsl, all needs of d_gates.wgsl.
 
-// The nodes and slots of a candidate, in the fields `wires` and `slots` or the four behind them.
+// Nodes and slots of a candidate, in the fields `wires` and `slots` or in the four fields after them.
 fn edge_candidate(model: u32, place: u32, i: u32) -> vec4<u32> {
     let row = edges[edge_index(model, place) + 1u + i / 2u];
     if i % 2u == 0u { return vec4<u32>(row.wires, row.slots); }
@@ -15,7 +15,7 @@ fn node_value(node: u32, base: u32, quarter: u32) -> vec4<f32> {
     return input(node, base, quarter);
 }
 
-// Each candidate gets its share of an input's adjoint, and has a moment of its own.
+// Each candidate receives its share of an input's adjoint, and has a separate moment.
 fn send_candidates(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
     for (var i = worker(thread); i < level.y; i += workers()) {
         let place = level.x + i;

@@ -5,17 +5,17 @@
 // Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `d_output`, `put_slot`, `sum_slots`,
 // `sum_readers`, `moments` and `add_moments`.
 
-// The adjoints of a gate's inputs in four cells, where its own is `d`; its moments.
+// Store the adjoints of a gate's inputs in four cells, and return the gate's moments; `d` is the gate's adjoint.
 fn send(edge: Edge, c: vec4<f32>, d: vec4<f32>, a: vec4<f32>, b: vec4<f32>, quarter: u32, slots: u32) -> vec4<f32> {
     put_slot(edge.slots.x, slots, quarter, d * (c.y + c.w * b));
     put_slot(edge.slots.y, slots, quarter, d * (c.z + c.w * a));
     return moments(d, a, b);
 }
 
-// Gates from `first` on, every `step`-th, in all sixteen cells; no index depends on a loop, which software is slow at.
+// Every `step`-th gate from `first` on, in all sixteen cells; no index depends on a loop, which is slow on software.
 fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
     // `order` in difflogic/gpu/wiring.py sorts a level's gates by what they read as a: of pairs (0,1), (1,2), (2,3)
-    // each b is the next gate's a, and half of the loads are saved where an invocation takes all gates in a row.
+    // each b is the next gate's a, and half of the loads are saved if an invocation processes all gates in turn.
     var a = Chunk();
     var at_hand = OUTSIDE;  // the node whose values are in `a`
     for (var i = worker(thread); i < level.y; i += workers()) {
@@ -34,19 +34,19 @@ fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, b
     }
 }
 
-// Backward `number` counts levels from 1, and turns go down to the trees.
+// In the backward pass `number` counts levels from 1, and turns proceed down to the trees.
 fn turn_before(turn: Turn) -> Turn {
     if turn.start + WG < turn.level.y { return Turn(turn.number, turn.start + WG, turn.level); }
     let number = max(turn.number, shape.tree_levels + 1u) - 1u;  // past the last turn that one again
     return Turn(number, 0u, shape.level_table[max(number, 1u) - 1u]);
 }
 
-// Of an invocation, in a turn. Past a level's last gate the last once more, and past the last level anything.
+// Gate of an invocation in a turn. Past a level's last gate it is the last gate, past the last level any gate.
 fn turn_edge(model: u32, turn: Turn, thread: u32) -> Edge {
     return edges[edge_index(model, turn.level.x + min(turn.start + thread, turn.level.y - 1u))];
 }
 
-// What of a gate is known before its readers have sent, for a quarter or two.
+// Data of a gate that is known before its readers' adjoints, for one or two quarters.
 struct Prepared { edge: Edge, c: vec4<f32>, a: array<Four, 2>, b: array<Four, 2>, before: array<Four, 2> }
 
 fn prepared(model: u32, edge: Edge, base: u32, sums: u32) -> Prepared {
@@ -61,8 +61,8 @@ fn prepared(model: u32, edge: Edge, base: u32, sums: u32) -> Prepared {
     return p;
 }
 
-// The adjoints of the next state, a cell to an invocation: many wait side by side. They lie at the end of `near`, where
-// the last level has none of its slots.
+// Adjoints of the next state, one cell per invocation, so that many loads are pending together. They are stored at the
+// end of `near`, where the last level has no slots.
 fn gather_outputs(model: u32, chunk: u32, thread: u32) {
     for (var item = thread; item < shape.outputs * 4u * QUARTERS; item += WG) {
         let output = item / (4u * QUARTERS);
@@ -93,7 +93,7 @@ fn do_send(turn: Turn, now: Prepared, slots: u32, sums: u32, begins: bool, threa
     if turn.start + thread < turn.level.y {
         for (var k = 0u; k < QUARTERS; k++) {
             let j = first_quarter + k;
-            // Nobody reads the last level within the step: its adjoint is that of the next state.
+            // No gate of the step reads the last level: its adjoint is that of the next state.
             var d = vec4<f32>();
             if turn.number == shape.levels {
                 d = gathered(now.edge.instance + shape.outputs - shape.instances, j);
@@ -107,8 +107,8 @@ fn do_send(turn: Turn, now: Prepared, slots: u32, sums: u32, begins: bool, threa
     workgroupBarrier();
 }
 
-// All levels after the trees, under SPLIT. Only a gate's adjoint has to wait for the level behind it. Its edge is loaded
-// four turns ahead, and what that names two turns ahead: both arrive while other turns are at work.
+// All levels after the trees, under SPLIT. Only a gate's adjoint must wait for the next level. Its edge is loaded four
+// turns ahead, and the data at the edge's indices two turns ahead, so that both arrive during other turns.
 fn send_split(model: u32, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
     var first = Turn(shape.levels, 0u, shape.level_table[shape.levels - 1u]);
     var second = turn_before(first);

@@ -7,7 +7,7 @@ fn d_patch_index(model: u32, cell: u32, node: u32) -> u32 {
     return (chunk * shape.channels * shape.adjoints + node) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK;
 }
 
-// The neighbour whose patch has the cell at position f: it lies on the other side.
+// Neighbour whose patch contains the cell at position f, on the opposite side.
 fn patch_reader(cell: u32, f: u32) -> u32 {
     if shape.adjoints == 1u { return cell; }
     return neighbour(cell, 1 - i32(f / 3u), 1 - i32(f % 3u));

@@ -2,20 +2,20 @@
 #import common/d_state.wgsl
 #import common/masks.wgsl
 
-// The share of a state's adjoint that reaches the circuit, or (`kept`) goes around it.
+// Part of a state's adjoint that reaches the circuit or, if `kept`, bypasses it.
 fn d_reaching(model: u32, cell: u32, channel: u32, kept: bool) -> f32 {
     if cell >= shape.cells || keeps_old_state(model, at.step, cell) != kept { return 0.0; }
     return d_state(model, cell, channel);
 }
 
-// Of four cells.
+// The same for four cells.
 fn d_states(model: u32, cell: u32, channel: u32, kept: bool) -> vec4<f32> {
     var d = vec4<f32>();
     for (var i = 0u; i < rolled(4u); i++) { d[i] = d_reaching(model, cell + i, channel, kept); }
     return d;
 }
 
-// Of an output, in four cells of a chunk, the share that reaches the circuit.
+// Part of an output's adjoint that reaches the circuit, in four cells of a chunk.
 fn d_output(model: u32, chunk: u32, output: u32, quarter: u32) -> vec4<f32> {
     if PERCEIVES == 0u { return d_outputs(model, chunk, output, quarter); }
     return d_states(model, chunk * CELLS_PER_CHUNK + quarter * 4u, output, false);

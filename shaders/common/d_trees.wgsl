@@ -3,8 +3,8 @@
 
 // Gates are numbered from the leaves: 0 to 3, 4 and 5, 6; gate 4 reads 0 and 1, gate 5 reads 2 and 3.
 
-// Of a channel. Adjoints go down through registers: four leave for the neighbours' patch nodes, and for the cell itself
-// one sum, always in the order (d0 + d1) + (d2 + d3).
+// Backward pass of a channel's tree. Adjoints stay in registers: four are stored for the neighbours' patch nodes, and
+// one sum for the cell itself, always in the order (d0 + d1) + (d2 + d3).
 fn tree_adjoints(
     model: u32, t: Tree, c: array<Four, 7>, channel: u32, base: u32, slots: u32, sums: u32, begins: bool
 ) {
@@ -68,7 +68,7 @@ fn tree_adjoints(
     }
 }
 
-// The instances of its gates, in order.
+// Instances of a tree's gates, in order.
 fn tree_places(t: Tree, channel: u32) -> array<u32, 7> {
     return array<u32, 7>(
         in_tree(0u, t.left.x, channel), in_tree(0u, t.left.y, channel), in_tree(0u, t.right.x, channel),

@@ -7,14 +7,14 @@ const GATE_STREAM = 0x67617465u;
 
 const EITHER = 2u;
 
-// 0 for a thing that works, 1 for one that is stuck at 0, 2 at 1; `key` is that of its kind.
+// 0 for an item that works, 1 if it is stuck at 0, 2 if it is stuck at 1; `key` is the key of its kind.
 fn drawn_fault(key: vec2<u32>, index: u32, below: u32) -> u32 {
     let words = threefry(key, vec2<u32>(index, 0u));
     if words.x >= below { return 0u; }
     return 1u + select(shape.stuck_value, words.y & 1u, shape.stuck_value == EITHER);
 }
 
-// Whether a bit of a sample flips before a step; bits are counted in the order of [samples, H, W, C].
+// True if a bit of a sample flips before a step; bits are numbered in the order of [samples, H, W, C].
 fn flips(key: vec2<u32>, index: u32, step: u32) -> bool {
     return threefry(key, vec2<u32>(index, step)).x < shape.flip;
 }

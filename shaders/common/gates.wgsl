@@ -10,7 +10,7 @@ fn gate_coefficients(id: u32) -> vec4<f32> {
 fn softmax(logits: array<f32, 16>) -> array<f32, 16> {
     var probs = logits;
     var largest = probs[0];
-    // Less the largest, so that no exponential overflows.
+    // The largest logit is subtracted, so that no exponential overflows.
     for (var i = 1u; i < GATES; i++) { largest = max(largest, probs[i]); }
     var sum = 0.0;
     for (var i = 0u; i < GATES; i++) {

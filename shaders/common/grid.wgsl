@@ -2,7 +2,7 @@
 
 const OUTSIDE = 0xffffffffu;
 
-// The cell at position (dy, dx), each in {-1, 0, 1}, from `cell`; OUTSIDE beyond a zero boundary.
+// Cell at offset (dy, dx), each in {-1, 0, 1}, from `cell`; OUTSIDE beyond a zero boundary.
 fn neighbour(cell: u32, dy: i32, dx: i32) -> u32 {
     let height = i32(shape.height);
     let width = i32(shape.width);

@@ -10,7 +10,7 @@ fn inputs(node: u32, base: u32) -> Chunk {
     return Chunk(input(node, base, 0u), input(node, base, 1u), input(node, base, 2u), input(node, base, 3u));
 }
 
-// Where a node that a level reads lies in `near`, while a step is computed again under SPLIT.
+// Index in `near` of a node that a level reads while a step is recomputed under SPLIT.
 fn near_input(level: u32, node: u32) -> u32 {
     if node < shape.patch_nodes { return node; }
     return near_level(level - 1u) + node - node_of(shape.level_table[level - 1u].x);

@@ -4,7 +4,7 @@ fn logarithm(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let size = bits & 0x7fffffffu;
     if size == 0u || size >= 0x00800000u { return log(x); }
-    // The bits of a denormal number are a whole number, which counts 2^-149; of a negative one there is no logarithm.
+    // The bits of a denormal number are an integer in units of 2^-149; the logarithm of a negative number is NaN.
     let whole = f32(size);
     return select(log(whole) - 103.27893, log(-whole), bits > size);
 }

@@ -1,15 +1,15 @@
 // Store and load the values of nodes. Needs `shape`, `values`, common/tile.wgsl.
 
-// Under SPLIT: the patch, and behind it the nodes of two levels, which take turns. No branch tells them apart: a wire
-// names a place in here.
+// Under SPLIT: the patch, followed by two regions that levels use alternately. No branch distinguishes them, since a
+// wire is an index in this array.
 var<workgroup> near: array<Four, NEAR>;
 
-// Where a place of a quarter is in `near`: those of each quarter lie together.
+// Index in `near` of a place in a quarter; the places of each quarter are consecutive.
 fn near_at(place: u32, quarter: u32) -> u32 {
     return (quarter - first_quarter) * (NEAR / QUARTERS) + place;
 }
 
-// Where a level's nodes begin.
+// Index of a level's first node.
 fn near_level(l: u32) -> u32 {
     return shape.patch_nodes + select(0u, shape.near_odd, l % 2u == 1u);
 }
@@ -19,7 +19,7 @@ fn patch_node(node: u32, base: u32, quarter: u32) -> Four {
     return stored_node(node, base, quarter);
 }
 
-// Of the last level, whose nodes are the new state.
+// Value of a node of the last level, whose nodes are the new state.
 fn output_node(output: u32, base: u32, quarter: u32) -> Four {
     if SPLIT == 1u { return near[near_at(near_level(shape.levels - 1u) + output, quarter)]; }
     return stored_node(shape.nodes - shape.outputs + output, base, quarter);
@@ -35,7 +35,7 @@ fn store_node(node: u32, base: u32, quarter: u32, value: Four) {
     values[place.chunk][place.four] = value;
 }
 
-// `place`: in `near`.
+// `place` is an index in `near`.
 fn put_node(node: u32, place: u32, base: u32, quarter: u32, value: Four) {
     if SPLIT == 1u { near[near_at(place, quarter)] = value; }
     if SPLIT == 0u || writes_nodes() { store_node(node, base, quarter, value); }

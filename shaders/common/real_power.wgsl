@@ -8,7 +8,7 @@ fn real_power(a: f32, b: f32) -> f32 {
     if b == 0.0 || a == 1.0 { return 1.0; }
     let a_size = bitcast<u32>(a) & 0x7fffffffu;
     let b_size = bitcast<u32>(b) & 0x7fffffffu;
-    // A variable, since a constant infinity is refused, and bits, since comparisons with no number are not to be relied on.
+    // A variable, since WGSL rejects a constant infinity, and bits, since comparisons with NaN are unreliable.
     var infinite = 0x7f800000u;
     let infinity = bitcast<f32>(infinite);
     let nothing = bitcast<f32>(infinite | 0x00400000u);
@@ -23,7 +23,7 @@ fn real_power(a: f32, b: f32) -> f32 {
     if bitcast<u32>(a) == a_size { return size; }
     let half_b = 0.5 * b;
     if b == floor(b) { return select(-size, size, half_b == floor(half_b)); }
-    // A root of a negative number is none; of what has no size or no bound it is known without its sign.
+    // A root of a negative number is NaN; roots of 0 and infinity do not depend on the sign.
     return select(nothing, size, a_size == 0u || a_size == infinite);
 }
 

@@ -6,12 +6,12 @@ override LANES: u32;
 
 const SHARERS = 64u;
 
-// Which entries of a row are an invocation's: from `first` before `end`, `step` apart.
+// Entries of a row that an invocation processes: from `first` up to but excluding `end`, `step` apart.
 struct Row { first: u32, end: u32, step: u32 }
 
 var<workgroup> joined: array<f32, SHARERS>;
 
-// So many rows as a workgroup takes at once are a group.
+// The rows that a workgroup processes at a time form a group.
 fn row_groups() -> u32 {
     let rows = SHARERS / LANES;
     return (shape.outer * shape.inner + rows - 1u) / rows;
@@ -24,7 +24,7 @@ fn row_of(group: u32, thread: u32) -> Row {
     return Row(first + thread % LANES * shape.inner, first + shape.count * shape.inner, LANES * shape.inner);
 }
 
-// The sum over the invocations of a row, in a fixed order, for all of them.
+// Return to all invocations of a row the sum of their values, added in a fixed order.
 fn joined_sum(sum: f32, thread: u32) -> f32 {
     joined[thread] = sum;
     for (var reach = LANES / 2u; reach > 0u; reach /= 2u) {

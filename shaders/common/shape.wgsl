@@ -27,18 +27,18 @@ struct Shape {
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 
-// Which CA step a dispatch of a fused step computes, and how much of it: tiles [first, end) of all models and,
-// where tiles are blocks, chunks [first_part, end_part) of each. Adjoints of patches are bound from the chunk `window` on.
+// CA step and range that a dispatch of a fused step computes: tiles [first, end) of all models and, if tiles consist
+// of blocks, chunks [first_part, end_part) of each. Adjoints of patches are bound from chunk `window` on.
 struct StepRange { step: u32, first: u32, end: u32, first_part: u32, end_part: u32, window: u32 }
 
-// The gate of an instance in a level; replicas of a gate, one per channel or only one, follow each other.
+// Gate of an instance in a level; the replicas of a gate, one per channel or only one, are consecutive.
 fn gate_of(level: vec4<u32>, instance: u32) -> u32 {
     let i = instance - level.x;
     return level.z + select(i / shape.channels, i, level.w == 1u);  // a card knows the channels when it compiles
 }
 
-// The end of a loop that stays a loop: there is always a model, which compilers do not know. Software drivers would unroll
-// it, and LLVM would take 19 s for `gate_backward` in place of 9.
+// End of a loop that must not be unrolled: a model always exists, which compilers cannot know. Software drivers would
+// unroll the loop, and LLVM would take 19 s for `gate_backward` instead of 9.
 fn rolled(end: u32) -> u32 {
     return select(end, 0u, shape.models == 0u);
 }

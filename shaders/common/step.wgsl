@@ -11,7 +11,7 @@
 #import common/nodes.wgsl
 #import common/levels.wgsl
 
-// 1: a cell sees its patch. 0: only itself, as the samples of a feed-forward circuit do; a channel is one patch node.
+// 1: a cell reads its patch. 0: it reads only itself, as in a feed-forward circuit; a channel is one patch node.
 override PERCEIVES: u32 = 1u;
 
 fn patch_value(model: u32, cell: u32, channel: u32, f: u32) -> One {
@@ -36,7 +36,7 @@ fn tree_forms(model: u32, t: Tree) -> array<Four, 7> {
         form_of(model, t.below.x), form_of(model, t.below.y), form_of(model, t.root));
 }
 
-// A root's value in four cells.
+// Value of a root in four cells.
 fn tree_value(t: Tree, channel: u32, f: array<Four, 7>, base: u32, quarter: u32) -> Four {
     let b = patch_node(patch_at(channel, CENTRE), base, quarter);
     let a0 = patch_node(patch_at(channel, t.a[0]), base, quarter);
@@ -48,17 +48,17 @@ fn tree_value(t: Tree, channel: u32, f: array<Four, 7>, base: u32, quarter: u32)
     return gate(f[6], left, right);
 }
 
-// A gate of a level: its form, the nodes that it reads, and its instance.
+// Gate of a level: its form, the nodes that it reads, and its instance.
 struct Gate { form: Four, inputs: vec2<u32>, instance: u32 }
 
-// Past a level's last gate the last once more.
+// Past a level's last gate, the last gate is repeated.
 fn gate_at(model: u32, level: vec4<u32>, i: u32) -> Gate {
     let place = level.x + min(i, level.y - 1u);
     let instance = instance_at(model, place);
     return Gate(form_of(model, gate_of(level, instance)), wire(model, place), instance);
 }
 
-// `first`, `forms`: under SPLIT, of the invocation's first tree, loaded before the patch is there.
+// `first`, `forms`: under SPLIT, those of the invocation's first tree, loaded before the patch is available.
 fn evaluate_trees(model: u32, base: u32, first: Tree, forms: array<Four, 7>, thread: u32) {
     let each = trees_in_a_row();
     var t = first;
@@ -80,7 +80,7 @@ fn evaluate_trees(model: u32, base: u32, first: Tree, forms: array<Four, 7>, thr
     step_barrier();
 }
 
-// Between two levels: what they hand on lies in workgroup memory under SPLIT.
+// Barrier between two levels, which pass values on in workgroup memory under SPLIT.
 fn step_barrier() {
     if SPLIT == 1u { workgroupBarrier(); } else { chunk_barrier(); }
 }
@@ -104,8 +104,8 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
         evaluate_split(model, base, thread);
         return;
     }
-    // A level reads only what earlier levels wrote, so that one barrier between two levels is enough, and none where an
-    // invocation has its chunk to itself.
+    // A level reads only what earlier levels wrote, so that one barrier between two levels suffices, and none is needed
+    // if an invocation has a separate chunk.
     for (var l = shape.tree_levels; l < shape.levels; l++) {
         let level = shape.level_table[l];
         for (var i = worker(thread); i < level.y; i += workers()) {

@@ -14,7 +14,7 @@ struct Strided {
 
 override FOURS: bool;
 
-// Where what belongs to place i of the result lies, of one operand and of the other.
+// Indices in both operands of the entries for place i of the result.
 fn places(i: u32) -> vec2<u32> {
     var rest = i;
     var place = vec2<u32>();
@@ -23,7 +23,7 @@ fn places(i: u32) -> vec2<u32> {
         place += rest % size * strides(axis - 1u);
         rest /= size;
     }
-    // What is left is the place along the first axis, which costs a plain list no division.
+    // The remainder is the place along the first axis, so that an array of one axis needs no division.
     return place + rest * strides(0u);
 }
 

@@ -1,7 +1,7 @@
 // Index of a target in [models, J, chunks, loss_channels, 16], where J is 1 or the number of evaluated steps.
 // Needs `shape`.
 
-// A value that does not count. Reference: difflogic/core/bits.py
+// Target value that the loss ignores. Reference: difflogic/core/bits.py
 const IGNORED = -1267650600228229401496703205376.0;
 
 fn target_index(model: u32, place: u32, cell: u32, channel: u32) -> u32 {
@@ -9,5 +9,5 @@ fn target_index(model: u32, place: u32, cell: u32, channel: u32) -> u32 {
     return (chunk * shape.loss_channels + channel) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK;
 }
 
-// y - target, of those that count.
+// y - target, or 0 for ignored targets.
 fn target_error(y: f32, target_: f32) -> f32 { return select(y - target_, 0.0, target_ == IGNORED); }

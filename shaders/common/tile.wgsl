@@ -8,20 +8,20 @@
 
 // 1: workgroups share a chunk.
 override SPLIT: u32 = 0u;
-// Quarters of a chunk that a workgroup takes under SPLIT: 1 or 2.
+// Number of quarters of a chunk per workgroup under SPLIT: 1 or 2.
 override QUARTERS: u32 = 1u;
 
-// Where a card should have the loads of all turns under way together, or keep an array in registers.
+// End of a loop that a card should unroll, to issue the loads of all turns together or keep an array in registers.
 fn rolled_unless_split(end: u32) -> u32 {
     if SPLIT == 1u { return end; }
     return rolled(end);
 }
 
 // WG = 8, LANES = 2: invocations 0, 2, 4 and 6 are the workers 0 to 3 of chunk 0, the others those of chunk 1.
-// Neighbouring invocations so work on neighbouring chunks, whose values lie side by side: place `item * LANES + lane`.
+// So neighbouring invocations process neighbouring chunks, whose values are adjacent: place `item * LANES + lane`.
 override WG: u32 = 64u;
 override LANES: u32 = 1u;
-// Groups of four values that a workgroup holds in its memory under SPLIT.
+// Number of groups of four values in a workgroup's memory under SPLIT.
 override NEAR: u32 = 1u;
 
 fn worker(thread: u32) -> u32 {
@@ -32,7 +32,7 @@ fn workers() -> u32 {
     return WG / LANES;
 }
 
-// A chunk's values of a node lie side by side, in four quarters of four cells. A workgroup treats all of them, or some:
+// A chunk's values of a node are adjacent, in four quarters of four cells. A workgroup processes all of them or some,
 // always the same, since a multiple of `groups_per_tile` workgroups is dispatched.
 fn quarters() -> u32 {
     return select(4u, QUARTERS, SPLIT == 1u);
@@ -44,18 +44,18 @@ fn groups_per_tile() -> u32 {
 
 var<private> first_quarter: u32;
 
-// Before anything else.
+// Must be called before `first_quarter` is used.
 fn choose_quarter(workgroup: u32) {
     if SPLIT == 1u { first_quarter = workgroup % groups_per_tile() * QUARTERS; }
 }
 
-// Where the first of a chunk's items lies; from one to the next it is LANES, for those of all lanes lie side by side.
+// Place of a chunk's first item; the next one is LANES places further, since the items of all lanes are interleaved.
 fn first_place(items: u32, lane: u32) -> u32 {
     return items * LANES + lane;
 }
 
-// Where a quarter of an item lies, of `count` that a chunk has: which chunk of sixteen values, and which four of them.
-// Under SPLIT the quarters of all items lie one after another, so that neighbouring invocations read side by side.
+// Place of a quarter of an item, of `count` items per chunk: index of the sixteen values, and of the four among them.
+// Under SPLIT, equal quarters of all items are consecutive, so that neighbouring invocations read adjacent values.
 struct Place { chunk: u32, four: u32 }
 
 fn place_of(item: u32, count: u32, base: u32, quarter: u32) -> Place {

@@ -6,7 +6,7 @@
 // 1: perception begins with trees, which are computed before all other levels.
 override TREES: u32 = 0u;
 
-// The gates of a tree, and which cells of the patch its leaves read: the same for every channel.
+// Gates of a tree, and cells of the patch that its leaves read, which are equal for all channels.
 struct Tree {
     root: u32,
     below: vec2<u32>,  // the gates that the root reads
@@ -19,19 +19,19 @@ fn trees() -> u32 {
     return shape.level_table[2].y;
 }
 
-// The instance, for a channel, of a gate in a level of the trees.
+// Instance for a channel of a gate in a level of the trees.
 fn in_tree(level: u32, id: u32, channel: u32) -> u32 {
     let row = shape.level_table[level];
     return row.x + (id - row.z) * row.w + channel;
 }
 
-// Trees are numbered by root, and for each root by channel. An invocation that has a chunk to itself takes all of a root
-// in a row: what they share it loads once.
+// Trees are numbered by root, and for each root by channel. An invocation with a separate chunk processes all trees of
+// a root in turn, and loads their common data once.
 fn trees_in_a_row() -> u32 {
     return select(1u, shape.channels, workers() == 1u);
 }
 
-// An invocation's first tree, or without one of its own the last.
+// First tree of an invocation, or the last tree if it has none.
 fn first_tree(thread: u32) -> u32 {
     return min(worker(thread) * trees_in_a_row(), trees() - 1u);
 }
@@ -47,12 +47,12 @@ fn tree_at(model: u32, tree: u32) -> Tree {
     return Tree(root, below, left, right, a);
 }
 
-// The node of a channel of a cell of the patch.
+// Node of a channel in a cell of the patch.
 fn patch_at(channel: u32, f: u32) -> u32 {
     return channel * PATCH + f;
 }
 
-// The node of an instance that has one.
+// Node of an instance that has a node.
 fn node_of(instance: u32) -> u32 {
     return shape.patch_nodes + instance - shape.inner;
 }

@@ -24,7 +24,7 @@ const COLUMNS = 32u;
 
 var<workgroup> tile: array<u32, TILE>;
 
-// A column of a tile with its neighbours, and where its first row and its word are in the tile and in the grid.
+// Column of a tile with its neighbours, and positions of its first row and its word in the tile and in the grid.
 struct Strip { x: u32, left: u32, right: u32, y: u32, row: i32, word: i32 }
 
 fn in_tile(row: u32, channel: u32) -> u32 {
@@ -36,7 +36,7 @@ fn wrapped(i: i32, length: u32) -> u32 {
     return u32(select(rest, rest + i32(length), rest < 0));
 }
 
-// The cells of a row from a column on, as far as two words hold them.
+// Cells of a row from a column on, as many as two words contain.
 fn cells_from(first: u32, column: u32) -> u32 {
     let word = column / 32u;
     let bit = column % 32u;
@@ -45,13 +45,13 @@ fn cells_from(first: u32, column: u32) -> u32 {
     return low | (before[first + word + 1u] << (32u - bit));
 }
 
-// The cells of a word that lie in the grid.
+// Mask of the cells of a word that are in the grid.
 fn inside(row: i32, word: i32) -> u32 {
     if row < 0 || row >= i32(spec.height) || word < 0 || word > i32(last_word()) { return 0u; }
     return select(0xffffffffu, 0xffffffffu >> (31u - last_column()), word == i32(last_word()));
 }
 
-// 32 cells of the plane: the torus again and again, whatever its width, or 0 outside the grid.
+// 32 cells of the plane: a torus is repeated, whatever its width; otherwise cells outside the grid are 0.
 fn plane_word(row: i32, channel: u32, word: i32) -> u32 {
     if spec.periodic == 0u {
         if inside(row, word) == 0u { return 0u; }
@@ -70,7 +70,7 @@ fn plane_word(row: i32, channel: u32, word: i32) -> u32 {
     return cells;
 }
 
-// The cells to the left or right of those in `here`, which is a word of the strip's column at `row` in the tile.
+// Cells to the left or right of those in `here`, a word of the strip's column at `row` in the tile.
 fn left_of(here: u32, row: u32, s: Strip) -> u32 {
     return (here << 1u) | (tile[row + s.left] >> 31u);
 }

@@ -28,7 +28,7 @@ struct Place {
     workers: u32,
 }
 
-// 32 cells of a channel, from `dy` rows below and `dx` columns to the right; 0 outside a zero boundary.
+// 32 cells of a channel, `dy` rows below and `dx` columns to the right; 0 outside a zero boundary.
 fn patch_word(place: Place, channel: u32, dy: i32, dx: i32) -> u32 {
     var row = i32(place.row) + dy;
     if row < 0 || row >= i32(spec.height) {

@@ -22,7 +22,7 @@ fn slope(p: vec4<f32>, q: vec4<f32>) -> vec4<f32> {
         case 1u: { return p; }
         case 2u: { return 1.0 / q; }
         case 3u: { return -p / (q * q); }
-        // The formulas have 0 times infinity where a power of order 0, and one of 0, are flat.
+        // The formulas give 0 times infinity if the exponent or the base is 0, where the derivative is 0.
         case 4u: { return select(q * real_powers(p, q - 1.0), vec4<f32>(), q == vec4<f32>()); }
         default: { return select(real_powers(p, q) * logarithms(p), vec4<f32>(), p == vec4<f32>()); }
     }

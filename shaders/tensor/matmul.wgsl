@@ -24,7 +24,7 @@ const INVOCATIONS = 256u;
 
 const FOURS = 512u;
 
-// [depth][four rows], and [depth][four columns]: of one half of a wide tile, and then of the other.
+// [depth][four rows] and [depth][four columns]; for a wide tile, first those of one half, then of the other.
 var<workgroup> a_tile: array<vec4<f32>, FOURS>;
 var<workgroup> b_tile: array<vec4<f32>, FOURS>;
 
@@ -38,7 +38,7 @@ fn load_b(k: u32, column: u32) -> f32 {
     return b[select(k * shape.columns + column, column * shape.inner + k, TRANSPOSE_B)];
 }
 
-// Neighbouring invocations load what lies side by side: along k, or along rows and columns.
+// Neighbouring invocations load adjacent entries: along k, or along rows and columns.
 fn load_tiles(row: u32, column: u32, k: u32, place: u32, thread: u32) {
     let by_k = vec2(thread % SIDE, thread / SIDE);
     let at_a = select(by_k, by_k.yx, TRANSPOSE_A);

@@ -16,7 +16,7 @@ override OP: u32;
 override LANES: u32;
 
 const SHARERS = 64u;
-const ENTRIES = 64u; // that an invocation adds
+const ENTRIES = 64u; // number of entries that an invocation adds
 
 var<workgroup> sums: array<f32, SHARERS>;
 

@@ -13,14 +13,14 @@ struct Shape { fours: u32 }
 
 override OP: u32;
 
-// By the exponential of what is never positive, which does not overflow.
+// Computed with the exponential of a number that is never positive, which does not overflow.
 fn sigmoid(v: vec4<f32>) -> vec4<f32> {
     let small = exp(-abs(v));
     return select(vec4(1.0), small, v < vec4<f32>()) / (1.0 + small);
 }
 
-// Some drivers' own tanh is NaN for large numbers, and any quotient of exponentials loses the digits of small ones: the
-// series is good to 1e-9 there.
+// Some drivers' tanh is NaN for large numbers, and a quotient of exponentials loses the digits of small numbers, for
+// which the series is accurate to 1e-9.
 fn tanh_of(v: vec4<f32>) -> vec4<f32> {
     let small = exp(-2.0 * abs(v));
     let square = v * v;
@@ -28,7 +28,7 @@ fn tanh_of(v: vec4<f32>) -> vec4<f32> {
     return select(sign(v) * (1.0 - small) / (1.0 + small), series, abs(v) < vec4(0.03));
 }
 
-// What is no number stays none, which `max` alone would hide.
+// NaN stays NaN, which `max` alone would not ensure.
 fn relu(v: vec4<f32>) -> vec4<f32> {
     let nothing = (bitcast<vec4<u32>>(v) & vec4(0x7fffffffu)) > vec4(0x7f800000u);
     return select(max(v, vec4<f32>()), v, nothing);
