@@ -65,11 +65,11 @@ def of_run(
     if best is not None:
         states, sizes = certainty(best.config, best.circuit, best.best)
         if best.config.task.stays and not finishing:
-            finishing = [line("Held", "no: a run without attempts has no pass that holds an image")]
+            finishing = [line("Held", "no: only runs with attempts have a pass that makes an image stay")]
         if states and not best.best:
             bits = config.task.height * config.task.width * config.model.channels
             evaluation = line("Evaluation", lines[0].removeprefix("Solved: ").removesuffix("."))
-            lines = [f"Solved: every one of the 2^{bits} starts ends in the target, for ever (proved).", evaluation]
+            lines = [f"Solved: all 2^{bits} initial states end in the target and stay there (proved).", evaluation]
         lines += [*finishing, *states, *sizes, _gates(CellNetlist.of_run(best.circuit, best.config))]
     skipped = sum(member.state.skipped for member in members)
     progress = f"{members[0].state.epoch} of {config.train.epochs}, {skipped} skipped (gradient not finite)"
@@ -117,8 +117,8 @@ def of_agents(
         lines.append(line("Baselines", scores))
         if not is_of_rows and _lower_bound(best) <= baselines["random"]:
             lines.append(
-                "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
-                "where rewards are rare, PPO and SAC seldom find any."
+                "No better than random actions: the agent has learned nothing yet. Give more --steps, or --policy mlp; "
+                "PPO and SAC seldom find rewards that are rare."
             )
     means = [scale * member.score.mean for member in members if member.score is not None]
     if len(members) > 1 and means:
@@ -174,7 +174,7 @@ def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]
     if falls and run.path is not None:
         steps.append(f"difflogic train --resume {quoted(run.path)} --epochs {longer}: the loss still falls")
     elif not run.lender:
-        steps.append(f"the same with --epochs {longer}: it may take longer")
+        steps.append(f"repeat it with --epochs {longer}: it may take longer")
     if build is not None:
         steps.append(f"{build}: a circuit without training")
     return ["What to try next:", *(f"  {step}" for step in steps)] if steps else []
@@ -269,7 +269,7 @@ def _sizes(config: Config, netlist: CellNetlist) -> list[str]:
         # A cell only reads its neighbourhood, which is a 3x3 board, so all boards cover all neighbourhoods.
         return [line("Other sizes", "all, since all 512 neighbourhoods are right")]
     if task.target == "picture" and task.start == "zeros":
-        return [line("Other sizes", "none: the image is placed by the border of this one")]
+        return [line("Other sizes", "none: the border of this size determines where the image grows")]
     sizes = ", ".join(f"{size} {RIGHT[right]}" for size, right in on_other_grids(config, netlist).items())
     how = "eventually; proved" if job.is_of_every_start(config) else "by a rollout on each"
     return [line("Other sizes", f"{sizes} ({how})")] if sizes else []
@@ -302,10 +302,10 @@ def _changes(run: Run, restarted: bool) -> list[str]:
     """Return lines that suggest changed options for a new training."""
     config, alone, steps = run.config, len(run.members) == 1, []
     if not (config.hardening.share or config.search.begin):
-        steps.append("the same with --recipe robust: more seeds succeed")
+        steps.append("repeat it with --recipe robust: more seeds succeed")
     restarts = min(2, stalled.most_restarts(config, config.train.epochs))
     if restarts and alone and not restarted and not config.pool.starts:
-        steps.append(f"the same with --restarts {restarts}: new wiring if training stalls")
+        steps.append(f"repeat it with --restarts {restarts}: new wiring if training stalls")
     if alone and config.task.target == "rule":
-        steps.append("the same with --population 8: some wirings learn a rule that others do not")
+        steps.append("repeat it with --population 8: some wirings learn a rule that others do not")
     return steps

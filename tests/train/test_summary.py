@@ -58,7 +58,7 @@ def test_few_wrong_cells_recommend_a_search(engine: Engine, tmp_path: Path) -> N
     far = summary.next_steps(ended(board(), engine, 100, out=tmp_path / "far"), restarted=False)
     assert not any("harden" in line for line in far)
     begun = summary.next_steps(ended(board(), engine, 5, out=tmp_path / "on", init_from=path), restarted=False)
-    assert not any("the same with" in line for line in begun)
+    assert not any("repeat it with" in line for line in begun)
 
 
 def test_summary_says_what_is_proved() -> None:
@@ -78,7 +78,7 @@ def test_proof_is_headline_of_solved_run(engine: Engine) -> None:
     [member], small = run.members, learned(BOARD)
     proved = replace(member.checkpoint(0.0), config=BOARD, circuit=small)
     for wrong, first in (
-        (0, "every one of the 2^2048 starts ends in the target, for ever (proved)."),
+        (0, "all 2^2048 initial states end in the target and stay there (proved)."),
         (1, "1 wrong cell"),
     ):
         text = summary.of_run(run.config, run.members, run.engine, 0, 0.0, replace(proved, best=wrong))
@@ -90,7 +90,7 @@ def test_summary_names_sizes_on_which_a_task_makes_sense() -> None:
     """The circuit keeps every state: right for a dot and for a rule on any grid, wrong for a lizard."""
     life, letter, lizard = map(presets.get, ("game-of-life", "colored-g", "lizard"))
     assert "all, since all 512" in summary.certainty(life, keeper(1), 0)[1][0]
-    assert "none: the image" in summary.certainty(letter, keeper(3), 0)[1][0]
+    assert "none: the border" in summary.certainty(letter, keeper(3), 0)[1][0]
     assert summary.certainty(lizard, keeper(128), 0)[1] == ["Other sizes:     40x40 wrong (by a rollout on each)"]
     dot = lizard.with_(task={"height": 3, "width": 3, "picture": ("...", ".1.", "..."), "steps": 2})
     assert "6x6 right, 12x12 right " in summary.certainty(dot, keeper(128), 0)[1][0]

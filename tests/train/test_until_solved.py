@@ -364,7 +364,7 @@ def test_preset_image_stays_and_returns(options: dict[str, Any], fast: Placement
 
 def test_run_without_attempts_says_that_nothing_holds_its_image() -> None:
     run = difflogic.fit("image", restarts=0, set={"train": {"epochs": 2}}, engine="cpu")
-    assert "Held:            no: a run without attempts" in run.summary
+    assert "Held:            no: only runs with attempts" in run.summary
 
 
 @pytest.mark.parametrize(
