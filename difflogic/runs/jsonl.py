@@ -35,7 +35,6 @@ BLOCK = 1 << 16
 LINE_END = b"\n"
 FILES = 16
 """Maximum number of files whose sample is cached."""
-SAMPLE_BLOCK = 1 << 20
 NOTHING = "[]"
 
 
@@ -216,7 +215,9 @@ class Sample:
             self._begin(status.st_ino)
         file.seek(self._offset)
         together: list[bytes] = []
-        for line in _lines(file):
+        for line in file:
+            if not line.endswith(LINE_END):  # the next call reads it again, when it may be complete
+                return
             # After a damaged line, the next call reads the complete file again.
             if not is_whole(line):
                 self._file = 0
@@ -234,16 +235,6 @@ class Sample:
         self._every.add(self._number, self._last)
         if is_judged:
             self._judged.add(self._number, self._last)
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    rest = b""
-    while block := file.read(SAMPLE_BLOCK):
-        *lines, rest = (rest + block).splitlines(keepends=True)
-        if rest.endswith(b"\n"):
-            lines.append(rest)
-            rest = b""
-        yield from lines
 
 
 @lru_cache(FILES)

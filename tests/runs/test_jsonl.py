@@ -40,8 +40,7 @@ def test_few_lines_evenly_chosen(tmp_path, members, count):
         assert len(plain) >= 8
 
 
-def test_what_grows_is_as_if_it_had_been_read_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(jsonl, "SAMPLE_BLOCK", 333)
+def test_what_grows_is_as_if_it_had_been_read_at_once(tmp_path):
     journal(tmp_path, 700)
     whole = (tmp_path / JSONL).read_bytes()
     growing = tmp_path / "growing.jsonl"
