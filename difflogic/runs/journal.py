@@ -12,11 +12,10 @@ evaluation grids. A population's rows begin with a `seed`, and the rows of an ep
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -164,26 +163,19 @@ def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     """
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
-    for values, (epoch, member) in zip(jsonl.objects(folder / JSONL), _places(len(labels)), strict=False):
+    for number, values in enumerate(jsonl.objects(folder / JSONL)):
+        earlier, member = divmod(number, len(labels))
+        try:
+            row = Row.from_dict(values)
+        except (TypeError, KeyError):
+            break
         # A resumed run needs every epoch, so rows after a missing epoch are useless.
-        row = _row(values)
-        if row is None or (values.get("seed"), row.epoch) != (labels[member], epoch):
+        if (values.get("seed"), row.epoch) != (labels[member], earlier + 1):
             break
         rows[member].append(row)
     return rows
 
 
-def _places(members: int) -> Iterator[tuple[int, int]]:
-    return ((epoch, member) for epoch in itertools.count(1) for member in range(members))
-
-
 def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
     """Return the seed that each member's lines contain, or [None] for a single model."""
     return seeds if len(seeds) > 1 else [None]
-
-
-def _row(values: Mapping[str, Any]) -> Row | None:
-    try:
-        return Row.from_dict(values)
-    except (TypeError, KeyError):
-        return None
