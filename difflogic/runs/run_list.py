@@ -67,22 +67,18 @@ def find(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         problem = "is a file" if folder.exists() else "does not exist"
         raise NotFoundError(f"{folder} {problem}: expected a folder with runs in it.")
-    return _search(folder, DEPTH)
+    return _search(folder)
 
 
-def _search(folder: Path, depth: int) -> Iterator[Path]:
-    # Run folders inside a run folder are its attempts.
-    if any((folder / mark).exists() for mark in MARKS):
-        yield folder
-        return
-    if depth == 0:
-        return
-    try:
-        children = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
-    except PermissionError:
-        return  # the folder of another user
-    for child in children:
-        yield from _search(child, depth - 1)
+def _search(top: Path) -> Iterator[Path]:
+    for name, children, _ in os.walk(top):  # without folders of other users, which cannot be read
+        folder = Path(name)
+        is_run = any((folder / mark).exists() for mark in MARKS)
+        if is_run:
+            yield folder
+        # Run folders inside a run folder are its attempts.
+        is_last = is_run or len(folder.relative_to(top).parts) == DEPTH
+        children[:] = [] if is_last else sorted(children)
 
 
 def read(path: Path) -> Entry | Broken:
