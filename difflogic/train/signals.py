@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 OVER = "the limit of"
@@ -83,9 +83,7 @@ class StopSignals(Stop):
             self._handlers = {number: signal.signal(number, self._receive) for number in watched()}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._restore(list(self._handlers))
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
