@@ -111,26 +111,21 @@ async def _page() -> Response:
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
-    refusal = _refusal(error)
-    if refusal is None:
-        raise error
-    return reply(refusal.body, refusal.status, refusal.headers)
-
-
-def _refusal(error: Any) -> ApiError | None:
-    """Return the API error for an expected error of this package or of the framework, or None for any other error."""
+    """Return the response to an expected error of this package or of the framework. Raises any other error."""
     match error:
-        case ApiError():
-            return error
+        case ApiError() as refusal:
+            pass
+        case HTTPException(__cause__=ApiError() as refusal):  # the reason why the middleware stopped reading
+            pass
         case UnknownJobError():
-            return ApiError(404, "no_job", str(error))
+            refusal = ApiError(404, "no_job", str(error))
         case ConflictError():
-            return ApiError(409, "queue_full" if isinstance(error, QueueFullError) else "conflict", str(error))
+            refusal = ApiError(409, "queue_full" if isinstance(error, QueueFullError) else "conflict", str(error))
         case RequestValidationError():
-            return errors.invalid(error.errors())
+            refusal = errors.invalid(error.errors())
         case HTTPException():
-            if isinstance(error.__cause__, ApiError):  # the reason why the middleware stopped reading
-                return error.__cause__
-            refusal = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
-            return ApiError(error.status_code, *refusal, error.headers)
-    return None
+            words = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
+            refusal = ApiError(error.status_code, *words, error.headers)
+        case _:
+            raise error
+    return reply(refusal.body, refusal.status, refusal.headers)
