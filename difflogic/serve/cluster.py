@@ -155,7 +155,8 @@ class ClusterSupervisor(Supervisor):
         With `engines`, each core and each GPU has a worker that offers them; otherwise each device has one worker.
         """
         self._ray, self._engines = ray, list(engines)
-        super().__init__(folder, devices, max_memory=max_memory, environment=environment)
+        # The slots are those of the machines that `refresh` finds.
+        super().__init__(folder, devices, max_memory=max_memory, environment=environment, slots=())
         node = ray.get_runtime_context().get_node_id()
         # If the actor is lost, its locks are free and its workers end. Ray starts another actor for later workers.
         options = {"num_cpus": 0, "max_concurrency": CALLS, "max_restarts": -1}
@@ -165,9 +166,6 @@ class ClusterSupervisor(Supervisor):
         self._asked: dict[str, Any] = {}
         """Pending requests for the devices of new machines, by node id."""
         self._looked = 0.0
-
-    def open_slots(self) -> list[Slot]:
-        return []
 
     def refresh(self) -> None:
         if time.monotonic() - self._looked < LOOK_S:

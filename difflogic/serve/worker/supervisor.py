@@ -26,9 +26,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
@@ -142,11 +141,6 @@ class Slot:
     due: float = 0.0
     """Earliest start time of the next worker, on the monotonic clock."""
 
-    @property
-    def is_lane(self) -> bool:
-        """True if the worker runs jobs that need no device; it is started only when such a job is queued."""
-        return self.device in (known.FOLLOW_UPS, SWEEPS)
-
     def back_off(self) -> float:
         """Set the start time of the next worker, later with each failure, and return the delay in seconds."""
         # The first failure may be an accident: the next worker starts immediately. Then 0.5 s, 1 s, 2 s, ..., 30 s.
@@ -211,7 +205,7 @@ class Supervisor:
             while not self._over.wait(POLL_S):
                 self.refresh()
                 for slot in self._slots:
-                    self._guarded(partial(self._check_slot, slot))
+                    self._guarded(self._check_slot, slot)
                 self._check_leases()
         finally:
             self._end()
@@ -242,10 +236,10 @@ class Supervisor:
         # An engine counts as offered before its worker is registered, so that no job is reported as waiting for one.
         self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
-    def _guarded(self, act: Callable[[], None]) -> None:
+    def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
         """Call `act`; a store or disk error is logged once, not ten times a second, and the supervision continues."""
         try:
-            act()
+            act(*arguments)
             self._trouble = ""
         except (StoreError, OSError) as error:
             self._is_lost |= isinstance(error, StoreLostError)
@@ -263,8 +257,9 @@ class Supervisor:
     def _check_slot(self, slot: Slot) -> None:
         """Start the worker of a slot if it is missing, and expire a worker that has ended."""
         if slot.child is None:
-            # A post-processing worker uses much memory and works seldom: it is started when a job is queued.
-            if time.monotonic() >= slot.due and (not slot.is_lane or self._lacks_a_lane(slot.device)):
+            # A worker without a device uses much memory and works seldom: it is started when a job is queued for it.
+            is_lane = slot.device in (known.FOLLOW_UPS, SWEEPS)
+            if time.monotonic() >= slot.due and (not is_lane or self._lacks_a_lane(slot.device)):
                 self._start(slot)
             return
         if (status := slot.child.status) is not None:
@@ -307,7 +302,7 @@ class Supervisor:
         if now - self._hangs_checked >= HANG_CHECK_S:
             self._hangs_checked = now
             for slot in self._slots:
-                self._guarded(partial(self._end_if_hung, slot))
+                self._guarded(self._end_if_hung, slot)
         if now - self._dead_checked >= DEAD_CHECK_S:
             self._dead_checked = now
             if self._is_lost:
@@ -342,7 +337,7 @@ class Supervisor:
             late = child.status is None
             child.kill()
             how = "its worker did not stop in time, and was killed" if late else child.how
-            self._guarded(partial(self._expire_ended, child, how))
+            self._guarded(self._expire_ended, child, how)
         log_event("workers stopped")
 
     def _expire_ended(self, child: Child, how: str) -> None:
