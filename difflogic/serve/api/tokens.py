@@ -104,23 +104,19 @@ class Tokens:
         return None if entry is None else hmac.new(entry.digest, text.encode(), hashlib.sha256).hexdigest()
 
     def _current(self) -> Mapping[str, _Known]:
-        if self._path is not None:
-            self._reread(self._path)
-        return self._known
-
-    def _reread(self, path: Path) -> None:
-        """Read the file again if it has changed; log the error of an invalid file once."""
+        """Return the owners; read a changed file again before, and log the error of an invalid file once."""
+        if self._path is None:
+            return self._known
         with self._lock:
             # The mark is computed before the file is read, so that a write meanwhile counts as another change.
-            mark, before = _mark_of(path), self._mark
-            self._mark = mark
-            if mark == before:
-                return
-            try:
-                self._known = _read(path)._known  # one assignment, so that other threads see all owners or none
-                log_event("tokens", owners=len(self._known))
-            except UsageError as error:
-                log_event("tokens", logging.ERROR, why=f"{error} The earlier tokens stay valid.")
+            before, self._mark = self._mark, _mark_of(self._path)
+            if self._mark != before:
+                try:
+                    self._known = _read(self._path)._known
+                    log_event("tokens", owners=len(self._known))
+                except UsageError as error:
+                    log_event("tokens", logging.ERROR, why=f"{error} The earlier tokens stay valid.")
+            return self._known
 
 
 def _mark_of(path: Path) -> tuple[int, ...] | None:
