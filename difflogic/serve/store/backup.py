@@ -11,7 +11,6 @@ import os
 import sqlite3
 import tarfile
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import IO
@@ -67,7 +66,10 @@ def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
 
 
 def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
-    for path in _files(folder):
+    paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    kept = [path for path in paths if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
+    # Checkpoints come first, so that metrics copied afterwards reach at least to the checkpoint.
+    for path in sorted(kept, key=lambda path: (path.suffix != ".safetensors", path)):
         try:
             file = path.open("rb")
         except FileNotFoundError:  # replaced or deleted since
@@ -87,10 +89,3 @@ def _add(archive: tarfile.TarFile, name: str, source: IO[bytes], size: int, time
     entry = tarfile.TarInfo(name)
     entry.size, entry.mtime, entry.mode = size, int(time_s), 0o600
     archive.addfile(entry, source)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield a job's files, checkpoints first, so that metrics copied afterwards reach at least to the checkpoint."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-    kept = [path for path in paths if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
-    yield from sorted(kept, key=lambda path: (path.suffix != ".safetensors", path))
