@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from difflogic.config import agent_shape
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import AgentConfig, ClassifierConfig, PolicyConfig
 from difflogic.config.values import Within
@@ -153,12 +152,6 @@ def _spaces(identifier: str) -> Spaces:
     environment = make(identifier)
     environment.close()
     return spaces(environment, identifier)
-
-
-def check_alike(source: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    """Raise ApiError if the agents of the configurations `source` and `config` differ in shape."""
-    if (difference := agent_shape.difference(config, source)) is not None:
-        raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {difference}.")
 
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:

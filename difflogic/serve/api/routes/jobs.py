@@ -9,6 +9,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
+from difflogic.config import agent_shape
 from difflogic.config.document import is_policy
 from difflogic.config.fields import plain
 from difflogic.config.follow_ups import REQUESTS, HardenRequest
@@ -19,7 +20,7 @@ from difflogic.config.schema import Config
 from difflogic.config.values import Size
 from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
-from difflogic.serve.api.agents import check_alike, check_controller, check_environment
+from difflogic.serve.api.agents import check_controller, check_environment
 from difflogic.serve.api.auth import Caller
 from difflogic.serve.api.context import ALWAYS, WRITES, Context, CurrentCaller, OwnJob, ServiceContext, errors, reply
 from difflogic.serve.api.replies import JobList, PreviewReply
@@ -291,7 +292,8 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
 def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
     """Raise ApiError if a training with `config` cannot start from the gates of `source` because the shapes differ."""
     if is_policy(source) or is_policy(config):
-        check_alike(source, config)
+        if (difference := agent_shape.difference(config, source)) is not None:
+            raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {difference}.")
         return
     ours, theirs = ([model["channels"], model["kernels"], model["perceive"]["widths"], model["update"]["widths"]]
                     for model in (config["model"], source["model"]))  # fmt: skip
