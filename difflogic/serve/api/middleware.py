@@ -68,7 +68,8 @@ class ServiceMiddleware:
             if not scope["path"].startswith(f"{root}/"):
                 scope["path"] = root + scope["path"]
             scope["root_path"] = root
-            limited = _limited(scope, receive, self._most(scope))
+            caps = self._settings.caps
+            limited = _limited(scope, receive, caps.upload if media_type(Headers(scope=scope)) == FORM else caps.body)
             answer = self._head if scope["method"] == "HEAD" else self._app
             await answer(scope, limited, exchange.send)
         except ApiError as error:
@@ -110,10 +111,6 @@ class ServiceMiddleware:
         if name not in self._names and not is_address(name):
             message = "This server does not accept that host name: start it with --allow-host NAME, or use its address."
             raise ApiError(421, "other_host", message, CLOSE)
-
-    def _most(self, scope: Scope) -> int:
-        is_form = media_type(Headers(scope=scope)) == FORM
-        return self._settings.caps.upload if is_form else self._settings.caps.body
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
         # Counters use the route's pattern, since the path contains ids and would create a counter for each job.
