@@ -227,7 +227,7 @@ class Automata(Session[Replica, Run]):
         self._download()
         self.observer.ending()  # before the images, which take a while
         engine, best = self.training.engine, self.best
-        effort = self.epochs_here, self.seconds_here
+        effort = self.epoch - self._first_epoch, self.seconds_here
         text = summary.of_run(self.config, self.members, engine.info, *effort, best, self._finishing or ())
         shown = best or self.members[best_of(self.members)].checkpoint(self.seconds)
         if self.folder is not None:

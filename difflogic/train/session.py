@@ -156,11 +156,6 @@ class Session(ABC, Generic[M, R]):
         return [member.seed for member in self.members]
 
     @property
-    def epochs_here(self) -> int:
-        """Number of epochs that this process trained."""
-        return self.epoch - self._first_epoch
-
-    @property
     def seconds(self) -> float:
         """Number of seconds of training so far, over all processes."""
         return self.seconds_before + time.monotonic() - self._clock

@@ -42,11 +42,6 @@ class Stage:
     """Task of each model on the smaller grid of this stage; empty if the stage trains the complete task."""
     searches: bool = False
 
-    @property
-    def is_complete(self) -> bool:
-        """True if the stage trains the complete task by gradients; engines are compared only in such a stage."""
-        return not self.smaller and not self.searches
-
     def open(self, engine: Engine, states: Sequence[TrainState], max_memory: int | None) -> Model:
         """Return an engine model that trains this stage from `states`. Raises DeviceError or CheckpointError."""
         if self.searches:
@@ -192,7 +187,8 @@ class Training:
     def _open(self, states: Sequence[TrainState]) -> None:
         """Open the model of this stage, and start the engine benchmark if there is another engine to compare."""
         self._model = self._stage.open(self.engine, states, self._placement.max_memory)
-        candidate = self._placement.candidate if self._stage.is_complete else None
+        # Engines are compared only in the stage that trains the complete task by gradients.
+        candidate = None if self._stage.smaller or self._stage.searches else self._placement.candidate
         self._race = None if candidate is None else Race(self.engine, self._model.info, candidate, self.epoch)
 
     def _train_one(self) -> None:
