@@ -66,7 +66,7 @@ class SuccessTest:
         # A proof for all initial states replaces rollouts from some initial states.
         if self.is_proved(circuit):
             return True
-        right = self.chosen(circuit, member.job.probes, evaluation) and self.is_right(self.measure(circuit, evaluation))
+        right = self.chosen(circuit, member.job.probes) and self.is_right(self.measure(circuit, evaluation))
         right = right and not self.misses_samples(circuit, member.job)
         # This test is last, since it takes seconds. It finds circuits that fail for one initial state in a thousand.
         return right and not self.has_wrong_start(circuit)
@@ -122,11 +122,9 @@ class SuccessTest:
                 return True
         return False
 
-    def chosen(self, circuit: Circuit, probes: Bits, evaluation: Evaluation) -> bool:
+    def chosen(self, circuit: Circuit, probes: Bits) -> bool:
         """Return whether a circuit is a candidate, by its evaluation grids `probes` and their variants only."""
         config = self._config
-        if not self.is_promising(evaluation):
-            return False
         if not config.task.is_fixed:
             return True
         if config.train.asynchronous:

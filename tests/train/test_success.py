@@ -121,7 +121,7 @@ def test_asynchronous_board_must_be_right_on_other_sizes() -> None:
     assert measured["wrong_shares"][0] == [0, 0, 0]
     assert all(share > success.MOST_WRONG for share in measured["wrong_shares"][1])
     assert not test.is_right(measured)
-    assert not test.chosen(circuit, job.probes(config), evaluation(0))
+    assert not test.chosen(circuit, job.probes(config))
 
 
 def test_images_and_rules_are_tested_on_their_evaluation_grids() -> None:
@@ -129,5 +129,5 @@ def test_images_and_rules_are_tested_on_their_evaluation_grids() -> None:
         config = presets.get(preset)
         test = SuccessTest(ENGINE, config)
         probes: Bits = job.probes(config)
-        assert test.chosen(keeper(1), probes, evaluation(0))
+        assert test.chosen(keeper(1), probes)
         assert test.measure(keeper(1), evaluation(3)) == {"wrong": 3}
