@@ -210,8 +210,14 @@ def require(adapter: Adapter) -> None:
     Raises DeviceError if the adapter fails the test, now or in the cached result.
     """
     # The cache key contains driver and shaders, so an update of the driver or the shaders repeats the test.
-    known = kept(adapter)
-    failures = _test(adapter) if known is None else known
+    failures = kept(adapter)
+    if failures is None:
+        warn(f"checking {adapter.name} against the reference, once per driver ...")
+        start = time.monotonic()
+        failures = keep(adapter, self_test(str(adapter.index)))
+        seconds = time.monotonic() - start
+        verdict = "FAILED" if failures else "passed"
+        warn(f"checked {adapter.name}: the self-test {verdict} ({seconds:.0f} s).")
     if failures:
         raise DeviceError(
             f"{adapter.name} failed the self-test and cannot be used, {failures[0]}: use another engine, "
@@ -236,15 +242,6 @@ def keep(adapter: Adapter, checks: Sequence[Check]) -> list[str]:
         failures = ["self-test: no check was made"]
     if all(check.name != IMPORTS for check in checks):
         VERDICTS.write(_key(adapter), {"adapter": adapter.name, "driver": adapter.driver, "failures": failures})
-    return failures
-
-
-def _test(adapter: Adapter) -> list[str]:
-    warn(f"checking {adapter.name} against the reference, once per driver ...")
-    start = time.monotonic()
-    failures = keep(adapter, self_test(str(adapter.index)))
-    seconds = time.monotonic() - start
-    warn(f"checked {adapter.name}: {'the self-test FAILED' if failures else 'the self-test passed'} ({seconds:.0f} s).")
     return failures
 
 
