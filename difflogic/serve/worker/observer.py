@@ -94,14 +94,6 @@ class ServiceObserver(Observer):
         elif self._stopping():
             self._end.ask("the worker ends")
 
-    def _go_to(self, attempt: int, **progress: Any) -> None:
-        """Switch to the folder of `attempt`, and report `progress`, the new values of the job's columns."""
-        fresh = {} if self._folder.attempt == attempt else UNTRAINED
-        self._folder = replace(self._folder, attempt=attempt)
-        self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
-        self._pace.clear()
-        self._lease.report(attempt=attempt, **fresh | progress)
-
     @property
     def trained_s(self) -> float:
         """Seconds of training over all tries at this job."""
@@ -117,7 +109,11 @@ class ServiceObserver(Observer):
         most = "" if attempt.of is None else f" of at most {attempt.of}"
         say(f"attempt {attempt.number}{most}, as {attempt.reason}")
         self._judged = ()
-        self._go_to(attempt.number, goal=attempt.epochs, result=result)
+        fresh = {} if self._folder.attempt == attempt.number else UNTRAINED
+        self._folder = replace(self._folder, attempt=attempt.number)
+        self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
+        self._pace.clear()
+        self._lease.report(**fresh | {"attempt": attempt.number, "goal": attempt.epochs, "result": result})
 
     def began(self, beginning: Beginning) -> None:
         self.began_at = beginning.epoch
