@@ -33,9 +33,6 @@ class _Gpu:
             self.free_s = max(0, job.goal - job.progress) / job.progress_per_s
             self.rate = _evaluations(job) * job.progress_per_s / goal_of(job.config) or math.inf
 
-    def takes(self, job: JobRecord) -> bool:
-        return job.engine in self.engines and job.device in (None, self.device)
-
 
 def sooner_here(store: Records) -> list[str]:
     """Return the ids of queued jobs that an idle processor would finish before a GPU would."""
@@ -45,8 +42,8 @@ def sooner_here(store: Records) -> list[str]:
         workers = connection.execute(query, (store.clock() - ALIVE_S,)).fetchall()
         gpus = [_Gpu(worker, _job(connection, worker["job"])) for worker in workers]
         for job in filter(None, (_job(connection, turn) for turn in turns)):
-            offers = [gpu for gpu in gpus if job.kind == "train" and gpu.takes(job)]
-            if not offers:
+            offers = [gpu for gpu in gpus if job.engine in gpu.engines and job.device in (None, gpu.device)]
+            if job.kind != "train" or not offers:
                 continue
             gpu, evaluations = min(offers, key=lambda gpu: gpu.free_s), _evaluations(job)
             ends = gpu.free_s + evaluations / gpu.rate
