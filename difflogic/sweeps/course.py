@@ -62,11 +62,8 @@ class Sweep:
     @property
     def ranked(self) -> list[Trial]:
         """Trials from best to worst, in a tie by number; trials without a value are last."""
-
-        def rank(trial: Trial) -> tuple[bool, float, int]:
-            return trial.value is None, self.spec.sign * (trial.value or 0.0), trial.number
-
-        return sorted(self.trials, key=rank)
+        sign = self.spec.sign
+        return sorted(self.trials, key=lambda each: (each.value is None, sign * (each.value or 0.0), each.number))
 
     @property
     def best(self) -> Trial | None:
