@@ -128,7 +128,7 @@ class WorkerProcess:
         try:
             placement = self._placement(job)
         except DeviceError as error:
-            lease.store.fail_try(job.id, lease.number, _without_stop(error))
+            lease.store.fail_try(job.id, lease.number, str(error).rstrip("."))  # a part of another sentence
             say(f"{error} This worker ends.")
             # The supervisor starts another worker, with growing pauses if that fails too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
@@ -142,7 +142,7 @@ class WorkerProcess:
         except LimitError as error:
             self._finish(lease, "failed", str(error))
         except DeviceError as error:
-            self._fail_try(lease, _without_stop(error))
+            self._fail_try(lease, str(error).rstrip("."))
         except (DifflogicError, MemoryError) as error:
             self._finish(lease, "failed", str(error) or "There was not enough memory.")
         else:
@@ -213,11 +213,6 @@ class WorkerProcess:
             self._finish(lease, **lease.progress | outcome)
 
 
-def _without_stop(error: Exception) -> str:
-    """Return an error message without its full stop, for use in another sentence."""
-    return str(error).rstrip(".")
-
-
 def _why_not_saved(error: Exception) -> str:
     """Return why a run could not be saved: a system error, or another process that holds the folder."""
     cause = error if isinstance(error, OSError) else error.__cause__
@@ -236,22 +231,16 @@ def _end_with_parent(limits: WorkerLimits) -> None:
     os._exit(1)
 
 
-def _lower_priority() -> None:
-    """Lower the priority of this process and, on Linux, of its session."""
-    # A proof may use a processor for minutes, while a training runs for days.
-    os.nice(NICE)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(NICE), encoding="ascii")
-
-
 def main() -> None:
     """Run the worker whose store and settings are given on the command line."""
     folder, about = Path(sys.argv[1]), json.loads(sys.argv[2])
     limits = WorkerLimits(**about.pop("limits"))
     log.set_up()  # lines go to the server's log between jobs, and to the job's log within a job
     threading.Thread(target=_end_with_parent, args=(limits,), daemon=True).start()
-    if about["device"] == FOLLOW_UPS:
-        _lower_priority()
+    if about["device"] == FOLLOW_UPS:  # a proof may use a processor for minutes, while a training runs for days
+        os.nice(NICE)
+        with contextlib.suppress(OSError):  # on Linux, the priority of the session is lowered too
+            Path("/proc/self/autogroup").write_text(str(NICE), encoding="ascii")
     try:
         worker = WorkerProcess(Store.existing(folder, durable=False), limits=limits, **about)
         for number in watched():
