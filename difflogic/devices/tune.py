@@ -124,9 +124,9 @@ class Tuner:
         # times change smoothly with the numbers, so a sweep may stop early. Between families they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
         best = min(winners, key=lambda winner: winner[1])[0] if winners else default
-        return TuningResult(
-            default, self._final(default if best.runs_as(default) else best), len(self.measured.seconds)
-        )
+        final = self._final(default if best.runs_as(default) else best)
+        tuning_cache.store(self.device.adapter, self.plan, final)
+        return TuningResult(default, final, len(self.measured.seconds))
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
         """Return the best schedule per number of lanes, and its seconds per train step; stop if times rise clearly."""
@@ -200,10 +200,10 @@ class Tuner:
         return SweepProgress(done, done + pending, mean_s * pending)
 
     def _final(self, best: LaunchConfig) -> Tuned:
-        """Time `best` and the default schedule; store and return `best` if clearly faster, else the default."""
+        """Time `best` and the default schedule; return `best` if clearly faster, otherwise the default."""
         default = self.plan.launch
         if best == default:
-            return self._store(Tuned(self.device.adapter.name, default, 0.0, 0.0))
+            return Tuned(self.device.adapter.name, default, 0.0, 0.0)
         self._verify(best)
         times: dict[LaunchConfig, list[float]] = {default: [], best: []}
         with self._opened(default) as one, self._opened(best) as other:
@@ -216,11 +216,7 @@ class Tuner:
         self._report(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms", None)
         # A gain within the noise does not justify compiling other pipelines before training.
         winner = best if default_ms >= GAIN * best_ms else default
-        return self._store(Tuned(self.device.adapter.name, winner, round(default_ms, 3), round(best_ms, 3)))
-
-    def _store(self, result: Tuned) -> Tuned:
-        tuning_cache.store(self.device.adapter, self.plan, result)
-        return result
+        return Tuned(self.device.adapter.name, winner, round(default_ms, 3), round(best_ms, 3))
 
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
         """Submit `dispatches` of `work`, and return the seconds until they are done."""
