@@ -193,11 +193,8 @@ class Prepared:
     def publish(self, flush: bool = True) -> None:
         """Flush the temporary file to the disk unless `flush` is False, and rename it to `job.json`. Raises OSError."""
         if flush:
-            descriptor = os.open(self.path, os.O_RDWR)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            with self.path.open("r+b") as file:
+                os.fsync(file.fileno())
         # The folder is not flushed: after a power cut the file is written again from the database.
         self.path.replace(self.path.with_name(NAME))
 
@@ -216,11 +213,9 @@ def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> P
     prepared = Prepared(row["id"], row["recorded"], path)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | files.PLAIN, 0o600)
-        try:
+        with os.fdopen(descriptor, "wb", buffering=0):
             # A full disk fails here, where the blocks are allocated.
             files.write_all(descriptor, encoded(connection, row))
-        finally:
-            os.close(descriptor)
     except OSError:
         prepared.drop()
         raise
