@@ -114,7 +114,13 @@ class RunFolder:
             folder.start_journal(first.seeds, [[] for _ in first.seeds], columns)
             folder.save(first)
         except BaseException:
-            folder._discard(existed)
+            # All files and the lock are removed, and also the folder unless it existed before.
+            for child in path.iterdir():
+                if child.name != LOCK:
+                    child.unlink()
+            folder.close()
+            if not existed:
+                shutil.rmtree(path)
             raise
         return folder
 
@@ -188,15 +194,6 @@ class RunFolder:
         advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if safe else ""
         with _guard(self.path, f"write {name} in", safe + advice):
             yield
-
-    def _discard(self, existed: bool) -> None:
-        """Remove all files and the lock, and also the folder unless it existed before (`existed`)."""
-        for child in self.path.iterdir():
-            if child.name != LOCK:
-                child.unlink()
-        self._lock.close()
-        if not existed:
-            shutil.rmtree(self.path)
 
 
 @contextmanager
