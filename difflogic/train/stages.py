@@ -148,7 +148,12 @@ class Training:
     def advance(self, stop: int) -> int:
         """Train towards epoch `stop` in one call of the model, and return the last trained epoch."""
         if self.epoch == self._stage.until:
-            self._next_stage()
+            # The old model is closed before the next one is opened, since a device may lack memory for both.
+            self._collect()
+            states = self._model.states()
+            self._model.close()
+            self._stage = self._later.pop(0)
+            self._open(states)
         if self._race is None:
             # A call is short, so that signals take effect soon, and ends with the stage.
             count = min(min(stop, self._stage.until) - self.epoch, self._model.epochs_per_call())
@@ -175,14 +180,6 @@ class Training:
     def close(self) -> None:
         """Free the memory of the model."""
         self._model.close()
-
-    def _next_stage(self) -> None:
-        """Begin the next stage. The old model is closed first, since a device may lack memory for both."""
-        self._collect()
-        states = self._model.states()
-        self._model.close()
-        self._stage = self._later.pop(0)
-        self._open(states)
 
     def _open(self, states: Sequence[TrainState]) -> None:
         """Open the model of this stage, and start the engine benchmark if there is another engine to compare."""
