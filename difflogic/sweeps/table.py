@@ -12,7 +12,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from difflogic.config.fields import plain
@@ -80,7 +79,11 @@ def write(sweep: Sweep) -> None:
     files.write_atomically(sweep.path / "trials.json", json.dumps(document, indent=1).encode() + b"\n")
     files.write_atomically(sweep.path / "index.html", page.html(sweep).encode())
     if sweep.best is not None:
-        _copy_best(sweep.path, sweep.best.folder)
+        # A temporary folder is filled and then renamed, so that the earlier copy is replaced atomically.
+        copy = sweep.path / f"{BEST}{files.TEMPORARY}"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(sweep.path / sweep.best.folder, copy, ignore=shutil.ignore_patterns(".lock"))
+        files.replace_folder(copy, sweep.path / BEST)
 
 
 def _csv(rows: Sequence[Row]) -> bytes:
@@ -88,11 +91,3 @@ def _csv(rows: Sequence[Row]) -> bytes:
     # Iterating over the first row, a dict, yields the header. None becomes an empty field.
     csv.writer(text, lineterminator="\n").writerows([*rows[:1], *(row.values() for row in rows)])
     return text.getvalue().encode()
-
-
-def _copy_best(path: Path, folder: str) -> None:
-    """Replace the copy of the best run atomically: copy `folder` to a temporary folder, then rename that."""
-    copy = path / f"{BEST}{files.TEMPORARY}"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(path / folder, copy, ignore=shutil.ignore_patterns(".lock"))
-    files.replace_folder(copy, path / BEST)
