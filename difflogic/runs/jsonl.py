@@ -237,9 +237,7 @@ class Sample:
             self._judged.add(self._number, self._last)
 
 
-@lru_cache(FILES)
-def _sample(path: Path, most: int, members: int) -> Sample:
-    return Sample(path, most, members)
+_sample = lru_cache(FILES)(Sample)
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
