@@ -156,21 +156,15 @@ class Pair:
         return self.error <= self.allowed
 
 
-@dataclass(frozen=True, eq=False)
-class Differences:
-    """Central differences of the float64 loss for a sample of logits."""
-
-    entries: npt.NDArray[np.int64]
-    """Indices of the sampled logits among the flattened logits, `[P * 16]`."""
-    values: Array
-    loss: float
+Differences = Sequence[tuple[str, int, float]]
+"""Central differences of the float64 loss for a sample of logits: layer, index in the flattened layer, and value."""
 
 
-def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: int, seed: int = 0) -> list[Pair]:
+def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: int) -> list[Pair]:
     """Compare the sources and the float32 and float64 reference with each other and with finite differences.
 
-    Finite differences are computed for `samples` logits, sampled with `seed` and spread evenly over the layers.
-    Exceptions of the sources are passed on.
+    Finite differences are computed for `samples` logits, spread evenly over the layers. Exceptions of the sources are
+    passed on.
     """
     exact = _gradients(ReferenceEngine(np.float64))
     answers = {
@@ -181,29 +175,28 @@ def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: in
     pairs = [tolerances.pair(one, other, answers[one], answers[other]) for one, other in combinations(answers, 2)]
     if samples == 0:
         return pairs
-    differences = finite_differences(subject, answers[FLOAT64], samples, seed)
-    return pairs + [tolerances.sampled(name, answer, differences) for name, answer in answers.items()]
+    differences = finite_differences(subject, answers[FLOAT64], samples)
+    return pairs + [tolerances.sampled(name, answer, *differences) for name, answer in answers.items()]
 
 
-def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: int, seed: int) -> Differences:
-    """Return finite differences for `samples` logits with noticeable gradients, spread evenly over the layers."""
-    random, entries = np.random.default_rng(seed), []
-    sizes = [np.abs(layer).ravel() for layer in layers.values()]
-    starts = np.cumsum([0, *map(len, sizes)])
+def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: int) -> tuple[Differences, float]:
+    """Return finite differences for `samples` logits with noticeable gradients, and the rounding error of each.
+
+    The logits are sampled with a fixed seed, and spread evenly over the layers.
+    """
+    random, names, differences = np.random.default_rng(0), list(layers), []
+    starts = np.cumsum([0, *(layer.size for layer in layers.values())])
+    loss, logits = _loss(subject), subject.circuit.flat_logits().astype(np.float64)
     for sample in range(samples):
-        layer = sample % len(sizes) if samples >= len(sizes) else sample * len(sizes) // samples
+        number = sample % len(names) if samples >= len(names) else sample * len(names) // samples
+        sizes = np.abs(layers[names[number]]).ravel()
         # A difference has the rounding error ROUNDING * loss / STEP, which dominates at entries near 0.
-        noticeable = np.flatnonzero(sizes[layer] >= WORTH_A_DIFFERENCE * sizes[layer].max())
-        entries.append(starts[layer] + random.choice(noticeable))
-    loss = _loss(subject)
-    logits = subject.circuit.flat_logits().astype(np.float64)
-    values = []
-    for entry in entries:
+        index = int(random.choice(np.flatnonzero(sizes >= WORTH_A_DIFFERENCE * sizes.max())))
         step = np.zeros_like(logits)
-        step.flat[entry] = STEP
+        step.flat[starts[number] + index] = STEP
         # In central differences even powers of the step cancel, so the error is of second order.
-        values.append((loss(logits + step) - loss(logits - step)) / (2 * STEP))
-    return Differences(np.array(entries), np.array(values), loss(logits))
+        differences.append((names[number], index, (loss(logits + step) - loss(logits - step)) / (2 * STEP)))
+    return differences, ROUNDING * abs(loss(logits)) / STEP
 
 
 def _loss(subject: Subject) -> Callable[[Array], float]:
@@ -231,15 +224,12 @@ class _Tolerances:
             pairs.append(Pair(one, other, name, error, self._allowed[name]))
         return max(pairs, key=lambda pair: pair.error / pair.allowed)
 
-    def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
-        """Compare a source's gradients with finite differences; tolerances include the differences' rounding error."""
-        owners = np.concatenate([np.full(layer.size, index) for index, layer in enumerate(answer.values())])
-        flat, names = np.concatenate([layer.ravel() for layer in answer.values()]), list(answer)
-        rounding, pairs = ROUNDING * abs(differences.loss) / STEP, []
-        for entry, value in zip(differences.entries, differences.values, strict=True):
-            layer = names[owners[entry]]
+    def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences, rounding: float) -> Pair:
+        """Compare a source's gradients with finite differences, whose `rounding` error the tolerances include."""
+        pairs = []
+        for layer, index, value in differences:
             largest = self._largest[layer]
-            error = _worst(np.array([flat[entry] - value])) / largest
+            error = _worst(np.array([float(answer[layer].flat[index]) - value])) / largest
             tolerance = TOLERANCE if name == FLOAT64 else self._allowed[layer]
             pairs.append(Pair(name, DIFFERENCES, layer, error, tolerance + rounding / largest))
         return max(pairs, key=lambda pair: pair.error / pair.allowed)
