@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -257,14 +258,11 @@ def _rows(path: Path, members: int, iterations: int) -> list[list[PolicyRow]]:
     """Return the first `iterations` metrics rows of each member. Raises CheckpointError if rows are missing."""
     # Each iteration writes one line per member: with three members, line 7 is iteration 2 of member 1, all counted
     # from 0. Lines after the checkpoint belong to iterations that will be repeated.
-    of_members: list[list[PolicyRow]] = [[] for _ in range(members)]
-    for index, values in enumerate(jsonl.objects(path / JSONL)):
-        if index >= iterations * members:
-            break
-        of_members[index % members].append(PolicyRow.from_dict(values))
-    if any(len(rows) != iterations for rows in of_members):
+    lines = islice(jsonl.objects(path / JSONL), iterations * members)
+    rows = [PolicyRow.from_dict(values) for values in lines]
+    if len(rows) < iterations * members:
         raise CheckpointError(
             f"The metrics in {path} end before the checkpoint's iteration {iterations}: restore {JSONL}, "
             "or start a new run."
         )
-    return of_members
+    return [rows[member::members] for member in range(members)]
