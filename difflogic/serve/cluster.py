@@ -109,10 +109,9 @@ def _call(actor: Any, method: str, *arguments: Any) -> Any:
 class _ActorChild:
     """Worker on a machine of the cluster, as its supervisor sees it."""
 
-    def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str, device: str) -> None:
+    def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str) -> None:
         self._ray, self._store, self._actor, self._work = ray, store, actor, work
-        self.name, self.device = name, device
-        self.how = ""
+        self.name, self.how = name, ""
 
     @property
     def status(self) -> int | None:
@@ -221,7 +220,7 @@ class ClusterSupervisor(Supervisor):
         host = self._machines.get(slot.node, slot.node[:8])
         settings = self.limits, self._max_memory, dict(self.environment or {})
         work = actor.work.remote(self._actor, slot, name, host, *settings)
-        return _ActorChild(self._ray, self._actor, actor, work, name, slot.device)
+        return _ActorChild(self._ray, self._actor, actor, work, name)
 
     def _end(self) -> None:
         super()._end()

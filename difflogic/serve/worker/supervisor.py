@@ -59,7 +59,6 @@ class Child(Protocol):
     """Worker that a supervisor has started and that ends with its supervisor."""
 
     name: str
-    device: str
 
     @property
     def status(self) -> int | None:
@@ -82,27 +81,8 @@ class Child(Protocol):
 class ChildProcess:
     """Worker in a child process, whose standard input closes when this process ends."""
 
-    def __init__(
-        self,
-        store: Path,
-        device: str,
-        engines: Sequence[str],
-        limits: WorkerLimits,
-        max_memory: int | None = None,
-        command: Sequence[str] = COMMAND,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        """Start the worker. Raises OSError."""
-        self.device = device
-        self.name = f"{device.replace(':', '-')}-{secrets.token_hex(4)}"
-        settings = {"name": self.name, "device": device, "engines": [*engines], "max_memory": max_memory}
-        self._process = subprocess.Popen(
-            [*command, str(store), json.dumps(settings | {"limits": asdict(limits)})],
-            # Nothing is written to the pipe: when this process ends, the worker sees the end of its input.
-            stdin=subprocess.PIPE,
-            env={**os.environ, **(environment or {})},
-            start_new_session=True,  # only the supervisor gets Ctrl-C, and lets its workers save
-        )
+    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        self.name, self._process = name, process
 
     @property
     def status(self) -> int | None:
@@ -224,8 +204,16 @@ class Supervisor:
 
     def start_worker(self, slot: Slot) -> Child:
         """Start a worker for the device of `slot`. Raises OSError."""
-        settings = slot.device, slot.engines, self.limits, self._max_memory, self._command, self.environment
-        return ChildProcess(self._store.folder, *settings)
+        name = f"{slot.device.replace(':', '-')}-{secrets.token_hex(4)}"
+        settings = {"name": name, "device": slot.device, "engines": slot.engines, "max_memory": self._max_memory}
+        process = subprocess.Popen(
+            [*self._command, str(self._store.folder), json.dumps(settings | {"limits": asdict(self.limits)})],
+            # Nothing is written to the pipe: when this process ends, the worker sees the end of its input.
+            stdin=subprocess.PIPE,
+            env={**os.environ, **(self.environment or {})},
+            start_new_session=True,  # only the supervisor gets Ctrl-C, and lets its workers save
+        )
+        return ChildProcess(name, process)
 
     def refresh(self) -> None:
         """Update the slots; this method does nothing, since the devices of a single machine do not change."""
