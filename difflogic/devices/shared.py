@@ -50,31 +50,25 @@ class SharedEngine:
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
         """Open models on all devices as one model, after measuring the devices if their shares are unknown."""
+
+        def divided(shares: Sequence[int]) -> ParallelModels:
+            variant = {engine.selector: share for engine, share in zip(self._engines, shares, strict=True)}
+            openers: list[Callable[[], Model]] = [
+                partial(engine.open, jobs[first:last], states[first:last], max_memory, reserved)
+                for engine, (first, last) in zip(self._engines, pairwise(accumulate(shares, initial=0)), strict=True)
+                if first < last
+            ]
+            return ParallelModels(opened(openers), replace(self.info, variant=variant))
+
         if self._shares is None or sum(self._shares) != len(jobs):
             even = proportional(len(jobs), [1.0] * len(self._engines))
-            trial = self._opened(even, jobs, states, max_memory, reserved)
+            trial = divided(even)
             try:
                 found = iter(speeds(trial))
                 self._shares = proportional(len(jobs), [next(found) if share else 0.0 for share in even])
             finally:
                 trial.close()
-        return self._opened(self._shares, jobs, states, max_memory, reserved)
-
-    def _opened(
-        self,
-        shares: Sequence[int],
-        jobs: Sequence[Job],
-        states: Sequence[TrainState],
-        max_memory: int | None,
-        reserved: int,
-    ) -> ParallelModels:
-        variant = {engine.selector: share for engine, share in zip(self._engines, shares, strict=True)}
-        openers: list[Callable[[], Model]] = [
-            partial(engine.open, jobs[first:last], states[first:last], max_memory, reserved)
-            for engine, (first, last) in zip(self._engines, pairwise(accumulate(shares, initial=0)), strict=True)
-            if first < last
-        ]
-        return ParallelModels(opened(openers), replace(self.info, variant=variant))
+        return divided(self._shares)
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
         """Return the maximum over devices of the bytes that all jobs would need there: shares may be unknown."""
