@@ -53,9 +53,18 @@ def fresh(request: TrainRequest) -> Start:
     # The target is tested first, since making circuits takes longer.
     notice = reach.notice(config)
     source = None if init_from is None else chosen.load(init_from)
-    circuit = None if source is None else source.circuit
     grids = _start_grids(config, starts)
-    saved = Checkpoint(tuple(_first(own, circuit, init_from, grids, data) for own in configs))
+
+    def first(own: Config) -> ModelState:
+        circuit = Circuit.initial(own.model, own.seed, own.initial)
+        if source is not None:
+            circuit = _with_logits(circuit, source.circuit, init_from)
+        state = TrainState.initial(job.make_job(own, circuit, data))
+        if grids is not None and state.pool is not None:
+            state = replace(state, pool=kept_starts.pool_of(state.pool, grids))
+        return ModelState(own, circuit, state)
+
+    saved = Checkpoint(tuple(map(first, configs)))
     notices = [] if notice is None else [notice]
     if data is not None and config.task.start == "zeros" and not config.train.asynchronous:
         at_odds = data.contradiction(config.model.periodic, config.model.neighbourhood)
@@ -75,18 +84,6 @@ def _start_grids(config: Config, file: Path | None) -> Grids | None:
     if kept_starts.digest(grids) != config.pool.starts:
         raise UsageError(f"{file} does not contain the initial states of pool.starts: its hash differs.")
     return grids
-
-
-def _first(
-    config: Config, source: Circuit | None, path: Path | None, starts: Grids | None, data: Dataset | None
-) -> ModelState:
-    circuit = Circuit.initial(config.model, config.seed, config.initial)
-    if source is not None:
-        circuit = _with_logits(circuit, source, path)
-    state = TrainState.initial(job.make_job(config, circuit, data))
-    if starts is not None and state.pool is not None:
-        state = replace(state, pool=kept_starts.pool_of(state.pool, starts))
-    return ModelState(config, circuit, state)
 
 
 def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circuit:
