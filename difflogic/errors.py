@@ -92,8 +92,8 @@ class MissingPackagesError(DifflogicError):
     def of(cls, subject: str, extra: str, missing: str | None) -> MissingPackagesError:
         """Return the error for `subject`, such as an option, which requires the module `missing` of an extra."""
         return cls(
-            f'{subject} needs {missing}, which comes with the extra `{extra}`: install it by pip install ".[{extra}]" '
-            "in a folder with the sources of difflogic."
+            f'{subject} requires {missing}, part of the extra `{extra}`: install it with pip install ".[{extra}]" '
+            "in the source folder of difflogic."
         )
 
 

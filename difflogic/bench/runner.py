@@ -35,7 +35,7 @@ class Effort:
     case_seconds: float = 15.0
     """Target time in seconds for all rounds of a contender; a slow one reduces its group's rounds, to at least 3."""
     memory: bool = True
-    """True to measure the peak memory of train steps, too, in separate processes."""
+    """True to also measure the peak memory of train steps, in separate processes."""
 
 
 STOPPED = "stopped"

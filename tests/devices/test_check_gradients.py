@@ -114,7 +114,7 @@ def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyP
     take_away(monkeypatch)
     found = check_gradients.find(Subject.start(tiny_config()))
     assert list(found.found) == list(found.described) == ["cpu"]
-    for name, words in (("gpu", "needs the package wgpu"), ("jax", "needs jax"), ("torch", "needs torch")):
+    for name, words in (("gpu", "requires the package wgpu"), ("jax", "requires jax"), ("torch", "requires torch")):
         assert words in found.skipped[name]
 
 

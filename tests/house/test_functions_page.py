@@ -39,5 +39,5 @@ def test_missing_package_error_names_the_extra(module: str, library: str, monkey
 
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, f"difflogic.{module}", raising=False)
-    with pytest.raises(MissingPackagesError, match=rf"difflogic.{module} needs {library}, which comes with the extra"):
+    with pytest.raises(MissingPackagesError, match=rf"difflogic.{module} requires {library}, part of the extra"):
         importlib.import_module(f"difflogic.{module}")

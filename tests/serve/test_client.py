@@ -361,8 +361,8 @@ def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     text = call(capsys, "jobs", code=1)
     assert text == (
-        'Error: `difflogic jobs` needs httpx, which comes with the extra `serve`: install it by pip install ".[serve]" '
-        "in a folder with the sources of difflogic.\n"
+        'Error: `difflogic jobs` requires httpx, part of the extra `serve`: install it with pip install ".[serve]" '
+        "in the source folder of difflogic.\n"
     )
 
 

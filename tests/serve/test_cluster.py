@@ -14,7 +14,7 @@ def test_without_ray_one_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert cli.main(["serve", str(tmp_path / "store"), "--workers", "ray"]) == 1
-    assert "A worker on a Ray cluster needs ray, which comes with the extra `ray`" in capsys.readouterr().err
+    assert "A worker on a Ray cluster requires ray, part of the extra `ray`" in capsys.readouterr().err
     assert not (tmp_path / "store").exists()
 
 

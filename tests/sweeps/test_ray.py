@@ -14,7 +14,7 @@ WORDS = ["sweep", "checkerboard-small", "--over", "seed=0..1", "--workers", "ray
 def test_without_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert cli.main([*WORDS, "-o", str(tmp_path / "sweep")]) == 1
-    assert "A sweep on a Ray cluster needs ray, which comes with the extra `ray`" in capsys.readouterr().err
+    assert "A sweep on a Ray cluster requires ray, part of the extra `ray`" in capsys.readouterr().err
     assert not (tmp_path / "sweep").exists()
 
 

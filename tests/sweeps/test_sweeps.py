@@ -243,5 +243,5 @@ def test_without_optuna(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     words = [*TINY.split(), "--over", "optimizer.lr=0.1:0.2", "--trials", "2", "-o", str(tmp_path / "sweep")]
     assert cli.main(words) == 1
-    assert "needs optuna, which comes with the extra `sweep`: install it by pip" in capsys.readouterr().err
+    assert "requires optuna, part of the extra `sweep`: install it with pip" in capsys.readouterr().err
     assert not (tmp_path / "sweep").exists()
