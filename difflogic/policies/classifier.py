@@ -124,7 +124,7 @@ def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
 
 
 def accuracy(right: int, rows: int, which: str) -> str:
-    """Return a text: the accuracy if `right` of `rows` rows are correct, and its 95 % interval; `which` names them."""
+    """Return a text with the accuracy, `right` of `rows` rows, and its 95 % interval; `which` describes the rows."""
     low, high = wilson_interval(right, rows)
     return (
         f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "

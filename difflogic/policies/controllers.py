@@ -81,7 +81,7 @@ def score(controller: Controller, episodes: int, seed: int) -> Score:
 
 
 def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, npt.NDArray[np.float64]]:
-    """Return the N thermometer codes seen in episodes, most frequent first, uint8 `[bits, N]`, and shares of steps."""
+    """Return the N thermometer codes seen in episodes, most frequent first, uint8 `[bits, N]`, and their shares."""
     counter: Counter[bytes] = Counter()
 
     def watch(seen: npt.NDArray[Any], _: object) -> None:
@@ -95,7 +95,7 @@ def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, n
 
 @dataclass(frozen=True)
 class PrunedController:
-    """Pruned controller, with scores of the original and the pruned controller on new episodes."""
+    """Pruned controller, with scores of the original (`before`) and of itself (`after`) on new episodes."""
 
     smaller: Simplified[Controller]
     codes: int

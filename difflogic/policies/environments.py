@@ -40,7 +40,7 @@ NAME = re.compile(r"-v\d+$")
 MOST_NUMBERS = 4096
 """Maximum number of values in an observation."""
 MOST_VALUES = 1024
-"""Maximum number of values of an observed integer that gets thresholds between all its values."""
+"""Maximum number of values of an observed integer; with more values, it gets no thresholds between all of them."""
 
 
 def library() -> Any:
@@ -206,7 +206,7 @@ class Environments:
         if ends == steps:
             raise FaultyEnvironmentError(
                 f"All {steps} episodes of {self.identifier} ended after the first step, so there is nothing to learn: "
-                "expected longer episodes."
+                "use an environment with longer episodes."
             )
 
     def close(self) -> None:
@@ -272,7 +272,7 @@ def threshold(identifier: str, others: Iterable[str] = ()) -> float:
 
 
 def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
-    """Return the default configuration of an environment. Raises as `threshold` does, or MissingPackagesError."""
+    """Return an environment's default configuration; see `threshold`. Raises ConfigError or MissingPackagesError."""
     solved_at = threshold(identifier, others)
     with closing(make(identifier)) as world:
         found_spaces = spaces(world, identifier)

@@ -80,7 +80,7 @@ def test_late_difference_is_found() -> None:
 def test_rollout_without_repetition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="got a random initial state"):
         simplify(spreading(Scenario("random", 6, 7, 5)), to_start=True, size=(6, 7))
-    with pytest.raises(UsageError, match="this one updates cells at random"):
+    with pytest.raises(UsageError, match="this one updates random cells"):
         simplify(spreading(replace(SEED, fire_rate=0.5)), to_start=True, size=(6, 7))
     with pytest.raises(UsageError, match="`size` requires `from_start`"):
         simplify(spreading(), size=(6, 7))

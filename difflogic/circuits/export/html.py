@@ -81,7 +81,7 @@ def rows(netlist: Netlist) -> list[list[int]]:
 
 
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
-"""Width and height in pixels of the frame that shows the page, since Chromium's window is at least 500 wide."""
+"""Width and height in pixels of the frame around the page; Chromium's own window is at least 500 pixels wide."""
 FLAGS = (
     "--headless=new",
     "--enable-unsafe-webgpu",
@@ -162,7 +162,7 @@ class _Run:
 def check_report(report: Report, window: str) -> None:
     """Raise ExportError if the page reported errors or sent requests, and ToolError if its width is wrong."""
     if report["width"] != WINDOWS[window][0]:
-        raise ToolError(f"chromium shows the page {report['width']} px wide, expected {WINDOWS[window][0]} px.")
+        raise ToolError(f"The width of the page in chromium must be {WINDOWS[window][0]} px, got {report['width']} px.")
     problems = [*report["errors"], *(f"failed: {failure}" for failure in report["failures"]), *report["requests"]]
     if problems:
         raise ExportError(f"The page at {window} size has {len(problems)} problems, first: {problems[0]}")

@@ -19,7 +19,7 @@ GRAMMAR = "expected random, seed, zeros, picture (the circuit's own), or a file:
 
 
 class StartFile(NamedTuple):
-    """Size of the state in a file of an initial state, or of the grid if a pattern's rule specifies one."""
+    """Size of the initial state in a file, or of its grid if a pattern's rule specifies one."""
 
     height: int
     width: int

@@ -38,8 +38,8 @@ def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
     scenario = netlist.scenario
     if scenario is not None and scenario.fire_rate < 1:
         raise UsageError(
-            "`size` needs a circuit that updates all cells in each step, but this one updates cells at random: leave "
-            "`size` out, since `from_start` alone holds for any order of updates."
+            "`size` requires a circuit that updates all cells in each step, but this one updates random cells: omit "
+            "`size`, since `from_start` alone is valid for any order of updates."
         )
     if scenario is not None:
         netlist = replace(netlist, scenario=replace(scenario, height=height, width=width))
@@ -94,5 +94,5 @@ def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
         yield states
     raise LimitError(
         f"No state repeats within {steps} steps on {width}x{height} cells, so the proof cannot cover all later steps: "
-        "leave `size` out, or use `task` for the trained steps alone."
+        "omit `size`, or use `task` to preserve only the trained steps."
     )
