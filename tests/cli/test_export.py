@@ -59,10 +59,10 @@ def test_controller_is_written_in_formats_that_hold_one(circuit: Path, capsys: p
 def test_all_leaves_out_formats_that_do_not_fit(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     circuit.write_text(netlist_json.to_json(replace(published(), visible=8)))
     assert export(circuit, "--format", "all") == 0
-    assert "golly: left out. Golly has 256 states" in capsys.readouterr().out
+    assert "golly: left out. Golly supports 256 states" in capsys.readouterr().out
     assert not list((circuit.parent / "out").glob("*.rule"))
     assert export(circuit, "--format", "golly") == 2
-    assert "Error: Golly has 256 states" in capsys.readouterr().err
+    assert "Error: Golly supports 256 states" in capsys.readouterr().err
 
 
 def test_channels_the_image_does_not_need_do_not_count_for_golly(
@@ -94,7 +94,7 @@ def test_existing_exports_are_not_overwritten(circuit: Path, capsys: pytest.Capt
     assert export(circuit, "--format", "json", "--force") == 0
     assert main(["export", str(circuit), "--format", "json", "--out", folder]) == 0, "the same content may stay"
     assert main(["export", str(circuit), "--format", "c", "--out", str(circuit)]) == 2
-    assert "is a file, and exports are files in a folder: name a folder." in capsys.readouterr().err
+    assert "Expected a folder for the exported files, got the file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,9 @@ def test_from_start_allows_fewer_gates(difflogic: Call) -> None:
     assert report["gates"]["once"] <= report["gates"]["after"]
     assert report["lut3"] <= report["gates"]["after"]
     found = difflogic("simplify", "r", "--from-start", "--size", "5x4")
-    assert "there alone: on 5x4 cells by following both until step " in found.out
+    assert "only from its own initial state on: on 5x4 cells by following both until step " in found.out
     refused = difflogic("simplify", "r", "--size", "5x4")
-    assert (refused.code, refused.errors.count("Error: --size needs --from-start")) == (2, 1)
+    assert (refused.code, refused.errors.count("Error: --size requires --from-start")) == (2, 1)
     assert difflogic(*train, "noise").code == 0
     refused = difflogic("simplify", "noise", "--from-start")
     assert (refused.code, refused.errors.splitlines()[-1]) == (
