@@ -12,7 +12,6 @@ for nothing else. Settings were chosen on seeds that are not in the table.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 import json
 import statistics
@@ -29,7 +28,7 @@ from difflogic.config.choices import ACTORS
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies import controllers
-from difflogic.policies.environments import make, of_name, spaces
+from difflogic.policies.environments import of_name, spaces_of
 from difflogic.policies.evaluate import baselines
 from difflogic.policies.member import Member
 from difflogic.train.trainer import Trainer
@@ -89,8 +88,7 @@ def rival(python: str, config: PolicyConfig) -> dict[str, Any]:
         [python, RIVAL], input=json.dumps(config.to_dict()), capture_output=True, text=True, check=True
     )
     identifier = config.environment.id
-    with contextlib.closing(make(identifier)) as world:
-        beside = baselines(identifier, spaces(world, identifier), EPISODES, controllers.FRESH + config.seed)
+    beside = baselines(identifier, spaces_of(identifier), EPISODES, controllers.FRESH + config.seed)
     return {**json.loads(done.stdout.splitlines()[-1]), "baselines": beside}
 
 

@@ -148,7 +148,7 @@ def _of_agents(
     tell: Callable[[str], None],
 ) -> RunResults:
     from difflogic.policies import controllers
-    from difflogic.policies.environments import limit_notice, make, spaces
+    from difflogic.policies.environments import limit_notice, spaces_of
     from difflogic.policies.evaluate import baselines
 
     identifier, least, scores = _scores(path, count, member, damage)
@@ -158,10 +158,8 @@ def _of_agents(
     for name, score in scores:
         measures.append(_measure(name, score, least))
         tell(f"{name}: {measures[-1].text}")
-    world = make(identifier)
-    for name, mean in baselines(identifier, spaces(world, identifier), count, controllers.FRESH).items():
+    for name, mean in baselines(identifier, spaces_of(identifier), count, controllers.FRESH).items():
         measures.append(Measure(name.replace(" ", "-"), name, f"mean return {mean:.1f}", {"mean": mean}))
-    world.close()
     title = f"{identifier}, {count} new episodes"
     about = {"run": called or str(path), "name": identifier, "starts": count, "quick": quick}
     return _of_measures(title, "policy", measures, about)

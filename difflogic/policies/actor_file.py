@@ -7,7 +7,6 @@ Arrays are `seen.mean`, `seen.spread`, `actor.*` (parameters), `follower.*` (mov
 """
 
 import sys
-from contextlib import closing
 from pathlib import Path
 
 from difflogic.config.policy import ClassifierConfig, PolicyConfig
@@ -15,7 +14,7 @@ from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies import classifier
 from difflogic.policies.actors import Sightings
-from difflogic.policies.environments import Spaces, make, spaces
+from difflogic.policies.environments import Spaces, spaces_of
 from difflogic.policies.member import Agent, make_agent
 from difflogic.runs import checkpoint as files
 from difflogic.runs import checksummed
@@ -63,5 +62,4 @@ def load(path: Path, device: Device) -> Agent:
 def _spaces(config: PolicyConfig) -> Spaces:
     if isinstance(config, ClassifierConfig):
         return classifier.spaces(config.table)
-    with closing(make(config.subject)) as world:
-        return spaces(world, config.subject, config.gates.memory)
+    return spaces_of(config.subject, config.gates.memory)

@@ -16,8 +16,7 @@ from difflogic.core.bits import Bits
 from difflogic.errors import UsageError
 from difflogic.model.controller import Controller
 from difflogic.policies.actors import Actor, LogicActor
-from difflogic.policies.environments import Spaces, make
-from difflogic.policies.environments import spaces as spaces_of
+from difflogic.policies.environments import Spaces, spaces_of
 from difflogic.policies.evaluate import Score, evaluate_policy
 
 MEETING, FRESH, TRYING = 1 << 21, 1 << 22, 3 << 21
@@ -62,9 +61,7 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
 
 def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
     """Return the controller as a policy for its environment. Raises UsageError if sizes differ, or ConfigError."""
-    environment = make(controller.environment)
-    spaces = spaces_of(environment, controller.environment, controller.memory)
-    environment.close()
+    spaces = spaces_of(controller.environment, controller.memory)
     if (spaces.observations, spaces.actions) != (len(controller.observations), len(controller.choices)):
         raise UsageError(
             f"The controller has {len(controller.observations)} observations and {len(controller.choices)} actions, "

@@ -273,10 +273,8 @@ def threshold(identifier: str, others: Iterable[str] = ()) -> float:
 
 def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
     """Return an environment's default configuration; see `threshold`. Raises ConfigError or MissingPackagesError."""
-    solved_at = threshold(identifier, others)
-    with closing(make(identifier)) as world:
-        found_spaces = spaces(world, identifier)
-    return of_spaces(identifier, solved_at, found_spaces.actions, found_spaces.continuous)
+    solved_at, own = threshold(identifier, others), spaces_of(identifier)
+    return of_spaces(identifier, solved_at, own.actions, own.continuous)
 
 
 def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
@@ -341,6 +339,12 @@ def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
         f"Unsupported action space of {identifier}: expected Discrete, or a one-dimensional Box with finite bounds, "
         f"got {actions}."
     )
+
+
+def spaces_of(identifier: str, memory: int = 0) -> Spaces:
+    """Return the spaces, as `spaces` does, of the environment `identifier`, which is made and closed for this."""
+    with closing(make(identifier)) as environment:
+        return spaces(environment, identifier, memory)
 
 
 def in_a_box(environment: Any) -> Any:

@@ -147,11 +147,9 @@ def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
 
 @cache
 def _spaces(identifier: str) -> Spaces:
-    from difflogic.policies.environments import make, spaces
+    from difflogic.policies.environments import spaces_of
 
-    environment = make(identifier)
-    environment.close()
-    return spaces(environment, identifier)
+    return spaces_of(identifier)
 
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:
