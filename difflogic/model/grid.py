@@ -6,8 +6,7 @@ state in latches and computes the next state; it contains a copy of the cell's g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -66,10 +65,6 @@ class Grid:
             if grid is not None:
                 return grid.astype(np.uint8)
         return np.zeros((*shape, self.cell.channels), dtype=np.uint8)
-
-    def with_cell(self, cell: CellNetlist) -> Grid:
-        """Return a copy with another cell netlist."""
-        return replace(self, cell=cell)
 
     def machine(self) -> LatchNetlist:
         """Return the automaton as a sequential netlist that computes one step per cycle; all latches are initially 0.
@@ -138,14 +133,18 @@ class _Parts:
         looked_at = grid.cell.visible if grid.target is None else grid.target.shape[-1]
         shown = state.reshape(-1, grid.cell.channels)[:, :looked_at].reshape(-1)
         if grid.target is not None:
-            shown = self.gate(_AND, self._differs(shown, grid.target.reshape(-1), false), ages[-1])
+            differs = false
+            for bit, value in zip(shown.tolist(), grid.target.reshape(-1).tolist(), strict=True):
+                differs = self.gate(_A_OR_NOT_B if value else _OR, differs, bit)
+            shown = self.gate(_AND, differs, ages[-1])
         outputs = np.concatenate([shown, following, *older])
         places = [f"[{y}][{x}][{c}]" for y in range(grid.height) for x in range(grid.width) for c in grid.cell.origin]
         latches = [*(f"state{place}" for place in places), *(f"age[{1 + age}]" for age in range(self.ages))]
+        visible = [f"cell{place}" for k, place in enumerate(places) if k % grid.cell.channels < grid.cell.visible]
         return LatchNetlist(
             **gate_arrays(np.concatenate(self.gates), np.concatenate(self.wires), outputs),
             named_inputs=(*(f"start{place}" for place in places), *latches),
-            named_outputs=(*self._shown_names(places), *(f"next_{latch}" for latch in latches)),
+            named_outputs=(*(visible if grid.target is None else ["wrong"]), *(f"next_{latch}" for latch in latches)),
             latches=len(latches),
         )
 
@@ -161,16 +160,3 @@ class _Parts:
         bits = np.concatenate([read, own], axis=1)
         self.append(np.tile(cell.gates, places), bits[:, cell.wires].reshape(-1, 2))
         return np.asarray(bits[:, cell.outputs].reshape(-1))
-
-    def _differs(
-        self, shown: npt.NDArray[np.int64], target: Bits, differs: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        for bit, value in zip(shown.tolist(), target.tolist(), strict=True):
-            differs = self.gate(_A_OR_NOT_B if value else _OR, differs, bit)
-        return differs
-
-    def _shown_names(self, places: Sequence[str]) -> list[str]:
-        if self.grid.target is not None:
-            return ["wrong"]
-        channels = self.grid.cell.channels
-        return [f"cell{place}" for index, place in enumerate(places) if index % channels < self.grid.cell.visible]

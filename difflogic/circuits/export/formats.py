@@ -6,7 +6,7 @@ that visible ones do not depend on. Only circuit.json contains every gate, numbe
 
 import importlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import overload
@@ -136,7 +136,7 @@ def written(netlist: Exported, form: str) -> Exported:
     if FORMATS[form].every_gate:
         return netlist
     if isinstance(netlist, Grid):
-        return netlist.with_cell(simplify.structural(netlist.cell))
+        return replace(netlist, cell=simplify.structural(netlist.cell))
     return function.structural(netlist) if isinstance(netlist, FunctionNetlist) else simplify.structural(netlist)
 
 

@@ -6,6 +6,7 @@ Source: Een, Mishchenko, Brayton, *Efficient implementation of property directed
 """
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
     A rollout of the circuit confirms each counterexample. Raises ToolError, or CircuitError if the grid has too many
     gates for a file.
     """
-    machine = grid.with_cell(lean(grid.cell)).machine()
+    machine = replace(grid, cell=lean(grid.cell)).machine()
     starts, latches = machine.input_names[: machine.first_latch], machine.input_names[machine.first_latch :]
     shown = machine.output_names[: -machine.latches]
     blif = to_blif(
