@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
@@ -209,10 +209,6 @@ class FunctionNetlist(Netlist):
         """Mapping from the index of each memory bit among the inputs to the index of the output with its next value."""
         shown, first = len(self.outputs) - self.memory, len(self.observations) - self.memory
         return {bit: shown + d - first for bit, (d, _) in enumerate(self.thermometer.places) if d >= first}
-
-    def on(self, thermometer: Thermometer) -> Self:
-        """Return a copy with another thermometer; the caller must then replace the gates with `with_gates`."""
-        return replace(self, thermometer=thermometer)
 
 
 def numbered(stem: str, names: int | Sequence[str]) -> tuple[str, ...]:

@@ -39,7 +39,8 @@ def test_exported_file_is_the_controller(form: str) -> None:
 def test_export_of_another_controller_is_detected(form: str) -> None:
     needs(*formats.FORMATS[form].programs)
     right = linear_rule()
-    wrong = right.on(Thermometer((*right.thermometer.thresholds[:3], tuple(np.linspace(-1.5, 1.6, 7)))))
+    thermometer = Thermometer((*right.thermometer.thresholds[:3], tuple(np.linspace(-1.5, 1.6, 7))))
+    wrong = replace(right, thermometer=thermometer)
     other = wrong if formats.FORMATS[form].framed or form == "json" else right.with_gates([1], [(14, 25)], [28])
     with pytest.raises((ExportError, ToolError), match=r"differ|another|proves|FAIL"):
         formats.verify(right, "rule", form, formats.export(other, "rule", form))

@@ -142,7 +142,7 @@ def _on_read_thresholds(graph: XAG, function: F) -> F:
         return to_netlist(graph, function)
     graph = _without_dead_latches(graph, function)
     read = graph.support(graph.outputs) or [0]  # a constant is a gate, which must have an input
-    return to_netlist(narrowed(graph, read), function.on(function.thermometer.keep(read)))
+    return to_netlist(narrowed(graph, read), replace(function, thermometer=function.thermometer.keep(read)))
 
 
 def _without_dead_latches(graph: XAG, function: FunctionNetlist) -> XAG:
@@ -232,7 +232,7 @@ def on_any_bits(function: F, thermometer: Thermometer) -> F:
     moved += range(thermometer.bits + len(gates), thermometer.bits + len(gates) + len(function.gates))
     outputs = [moved[output] for output in function.outputs.tolist()]
     wires += [(moved[a], moved[b]) for a, b in function.wires.tolist()]
-    frame = function.on(thermometer)
+    frame = replace(function, thermometer=thermometer)
     return frame.with_gates([*gates, *function.gates.tolist()], wires, outputs)
 
 
