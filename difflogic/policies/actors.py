@@ -56,7 +56,11 @@ class Sightings:
             environments.begin_anew(over)
             played()
         environments.close()
-        environments.require_lasting(ends, config.gates.random_steps)
+        if ends == config.gates.random_steps:
+            raise FaultyEnvironmentError(
+                f"All {ends} episodes of {config.environment.id} ended after the first step, so there is nothing to "
+                "learn: use an environment with longer episodes."
+            )
         observations = np.array(rows, dtype=np.float64)
         spread = observations.std(axis=0)
         if not spread.any():

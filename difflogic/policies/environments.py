@@ -201,14 +201,6 @@ class Environments:
                 "observations, so the run cannot be resumed exactly: start a new run."
             )
 
-    def require_lasting(self, ends: int, steps: int) -> None:
-        """Raise FaultyEnvironmentError if every step ended an episode, that is, if `ends` equals `steps`."""
-        if ends == steps:
-            raise FaultyEnvironmentError(
-                f"All {steps} episodes of {self.identifier} ended after the first step, so there is nothing to learn: "
-                "use an environment with longer episodes."
-            )
-
     def close(self) -> None:
         self._vector.close()
 
