@@ -109,15 +109,11 @@ def prove_every_start(
     return find_wrong_start(lean, target, steps, seconds, reason)
 
 
-def memory(netlist: CellNetlist, height: int, width: int) -> int:
-    """Return the approximate bytes of memory for a proof on a grid: patches, and two bits per gate and cell."""
-    cells, bits = height * width, wiring.PATCH * netlist.channels
-    return cells * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
-
-
 def check_fits(netlist: CellNetlist, height: int, width: int, available: int | None) -> None:
     """Raise LimitError if a proof on such a grid needs more than `available` bytes of memory."""
-    needed = memory(netlist, height, width)
+    # Patches, and two bits per gate and cell.
+    bits = wiring.PATCH * netlist.channels
+    needed = height * width * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
     if available is not None and needed > available:
         raise LimitError(
             f"A proof on {width}x{height} cells takes {needed / 1e9:.3g} GB of memory, "
