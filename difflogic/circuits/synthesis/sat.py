@@ -33,11 +33,7 @@ class Solver(AbstractContextManager["Solver"]):
             self.add([self._of(literal) for literal in clause])
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Free the memory of the solver."""
-        self._engine.delete()
+        self._engine.delete()  # frees its memory
 
     def differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
         """Return input values for which two literals differ, False if there are none, or None if undecided.
