@@ -113,28 +113,21 @@ def decided(
     """Build the truth table `entries[s]`, where bit i of s is `bits[i]`, by Shannon expansion; return its literal."""
     if 0 not in entries or 1 not in entries:
         return int(0 not in entries)
-    if entries not in cache:
-        half = len(entries) // 2
-        cache[entries] = _by_bit(builder, entries[:half], entries[half:], bits, cache)
-    return cache[entries]
-
-
-def _by_bit(
-    builder: Builder,
-    low: tuple[Entry, ...],
-    high: tuple[Entry, ...],
-    bits: Sequence[int],
-    cache: dict[tuple[Entry, ...], int],
-) -> int:
+    if entries in cache:
+        return cache[entries]
     # Shannon expansion, f = bit ? high : low, takes three gates: low XOR (bit AND (low XOR high)). It takes no gate if
     # both halves agree apart from don't cares, and one XOR if they are opposite.
-    bit = bits[len(low).bit_length() - 1]
+    half = len(entries) // 2
+    low, high, bit = entries[:half], entries[half:], bits[half.bit_length() - 1]
     if (both := _joined(low, high)) is not None:
-        return decided(builder, both, bits, cache)
-    if (both := _joined(low, tuple(None if entry is None else 1 - entry for entry in high))) is not None:
-        return builder.xor(bit, decided(builder, both, bits, cache))
-    zero, one = decided(builder, low, bits, cache), decided(builder, high, bits, cache)
-    return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))
+        result = decided(builder, both, bits, cache)
+    elif (both := _joined(low, tuple(None if entry is None else 1 - entry for entry in high))) is not None:
+        result = builder.xor(bit, decided(builder, both, bits, cache))
+    else:
+        zero, one = decided(builder, low, bits, cache), decided(builder, high, bits, cache)
+        result = builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))
+    cache[entries] = result
+    return result
 
 
 def _joined(one: tuple[Entry, ...], other: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
