@@ -10,18 +10,13 @@ HEIGHT = 720
 """Height of the iframe in pixels: fits the automaton and its controls, but not the diagram below them."""
 
 
-def _unknown(circuit: object) -> str | None:
-    return None
-
-
-page_of: Callable[[object], str | None] = _unknown
+page_of: Callable[[object], str | None] | None = None
 """Function that returns the HTML of a circuit's interactive page, or None if the circuit has no page."""
 
 
 def in_frame(circuit: object) -> str | None:
     """Return the HTML of an iframe with the circuit's page; None if it has no page (notebooks then show its repr)."""
-    page = page_of(circuit)
-    if page is None:
+    if page_of is None or (page := page_of(circuit)) is None:
         return None
     # A circuit may be untrusted: the sandbox lets its page run without access to the notebook.
     frame = f'<iframe sandbox="allow-scripts" style="width: 100%; height: {HEIGHT}px; border: 0" srcdoc='
