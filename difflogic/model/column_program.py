@@ -44,6 +44,8 @@ Cell = tuple[int, int, int]
 """Channel, column of the patch (0 to 2), and number of rows above the lowest row of the patch."""
 Function = tuple[tuple[Cell, ...], int]
 """Cells that a node depends on, shifted so that the lowest cell is in row 0, and the node's truth table."""
+_Placed = tuple[Function, int]
+"""Function of cells, and the number of rows by which its cells must be shifted upward."""
 
 
 class Ref(NamedTuple):
@@ -69,13 +71,6 @@ class ColumnNode(NamedTuple):
     b: Ref = Ref(0)
     channel: int = -1
     dx: int = 0
-
-
-class _Placed(NamedTuple):
-    """Function of cells, with the number of rows (`delay`) by which its cells must be shifted upward."""
-
-    function: Function
-    delay: int
 
 
 class ColumnProgram(NamedTuple):
@@ -306,7 +301,7 @@ def _function(gate: int, x: Function | None, before_x: int, y: Function | None, 
     of_a, of_b = (tuple(map(cells.index, own_cells)) for own_cells in own)
     used, table = _joined(gate, x[1], of_a, y[1], of_b, len(cells))
     lowest = min((cells[index][2] for index in used), default=0)
-    return _Placed((tuple((*cells[index][:2], cells[index][2] - lowest) for index in used), table), lowest)
+    return (tuple((*cells[index][:2], cells[index][2] - lowest) for index in used), table), lowest
 
 
 @lru_cache(maxsize=1 << 14)
