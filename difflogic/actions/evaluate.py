@@ -107,10 +107,9 @@ def evaluate(
     evaluation = automata.evaluate(
         path, engine, starts=starts, quick=quick, member=member, tell=tell, data=data, settings=settings, faults=faults
     )
-    told, folder = evaluation.trained.told, evaluation.trained.folder
     if called is not None:
         evaluation = replace(evaluation, trained=replace(evaluation.trained, path=Path(called)))
-    return _of_automaton(evaluation, told, folder, html)
+    return _of_automaton(evaluation, html)
 
 
 def _refuse(options: Mapping[str, Any], why: str) -> None:
@@ -118,7 +117,7 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
         raise UsageError(f"{unused[0]} {why}: drop it.")
 
 
-def _of_automaton(evaluation: RunEvaluation, note: str, folder: Path | None, html: bool) -> RunResults:
+def _of_automaton(evaluation: RunEvaluation, html: bool) -> RunResults:
     rows = [(each.title, each.text, each.paper, COMPARED[each.met]) for each in evaluation.measures]
     gates = evaluation.gates
     paper = "" if gates["paper_active"] is None else str(gates["paper_active"])
@@ -133,9 +132,9 @@ def _of_automaton(evaluation: RunEvaluation, note: str, folder: Path | None, htm
         from difflogic.evaluation.report import to_html
 
         files[REPORT] = to_html(evaluation)
-    title, report = f"{evaluation.trained.title}, on {evaluation.engine}", evaluation.to_dict()
-    measures, layers = evaluation.measures, evaluation.layers
-    return RunResults(title, words, report, files, measures, layers, told=note, table=table, folder=folder)
+    trained, measures, layers = evaluation.trained, evaluation.measures, evaluation.layers
+    title, report, told = f"{trained.title}, on {evaluation.engine}", evaluation.to_dict(), trained.told
+    return RunResults(title, words, report, files, measures, layers, told=told, table=table, folder=trained.folder)
 
 
 def _of_agents(
