@@ -65,16 +65,13 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
     """
     path = file_of(start)
     if path is not None:
-        cells = _read(spec, path)
-        _check_room(spec, cells.shape[:2], str(path))
-        return _placed(spec, cells)
+        return _placed(spec, _read(spec, path), str(path))
     if start == "picture":
         scenario = spec.netlist.scenario
         own = scenario.grid(spec.netlist.origin) if scenario and scenario.start == "picture" else None
         if own is None:
             raise UsageError(f"The circuit has no initial image for the start picture: {GRAMMAR}.")
-        _check_room(spec, own.shape[:2], "The circuit's own image")
-        return _placed(spec, own)
+        return _placed(spec, own, "The circuit's own image")
     planes = np.zeros((spec.height, spec.channels, spec.words), dtype=np.uint64)
     if start == "random":
         for channel in range(spec.channels):
@@ -87,18 +84,14 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
     return planes
 
 
-def _check_room(spec: SimulationSpec, size: tuple[int, ...], name: str) -> None:
-    height, width = size
+def _placed(spec: SimulationSpec, cells: Bits, name: str) -> Planes:
+    """Return a grid of zeros with `cells`, uint8 `[h, w, c]`, in the centre. Raises DataError, which names `name`."""
+    height, width = cells.shape[:2]
     if height > spec.height or width > spec.width:
         raise DataError(
             f"{name} has {width}x{height} cells, more than the grid of {spec.width}x{spec.height}: use a larger "
             "--size, or omit it."
         )
-
-
-def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
-    """Return a grid of zeros with `cells`, uint8 `[h, w, c]`, in the centre and in the first channels."""
-    height, width = cells.shape[:2]
     grid = np.zeros((spec.height, spec.width, spec.channels), dtype=np.uint8)
     top, left = (spec.height - height) // 2, (spec.width - width) // 2
     grid[top : top + height, left : left + width, : cells.shape[2]] = cells
