@@ -222,7 +222,7 @@ def load_table(path: Path | str, label: str = "label") -> LabelledTable:
     """
     path = Path(path)
     try:
-        return (_of_npz if _is_npz(path) else _of_idx if array_files.is_idx(path) else _of_csv)(path, label)
+        return (_of_npz if _suffix(path) == ".npz" else _of_idx if array_files.is_idx(path) else _of_csv)(path, label)
     except DataError as error:
         raise DataError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
@@ -231,7 +231,7 @@ def label_of(path: Path, features: Sequence[str]) -> str:
     """Return the name of the only column that is not in `features`. Raises DataError unless there is exactly one."""
     if array_files.is_idx(path):
         return "label"
-    names = array_files.names(_npz(path)) if _is_npz(path) else csv_rows.read(path)[0][1]
+    names = array_files.names(_npz(path)) if _suffix(path) == ".npz" else csv_rows.read(path)[0][1]
     others = [name for name in names if name and _word(name, "x") not in features]
     if len(others) != 1:
         raise DataError(f"{path}: which column contains the labels? Give --label with one of {', '.join(names[:20])}.")
@@ -245,10 +245,6 @@ def is_table(path: Path) -> bool:
 
 def _suffix(path: Path) -> str:
     return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-
-
-def _is_npz(path: Path) -> bool:
-    return _suffix(path) == ".npz"
 
 
 def _npz(path: Path) -> Path | io.BytesIO:
