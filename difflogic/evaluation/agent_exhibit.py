@@ -11,7 +11,6 @@ from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, add_exports, listed, title_of
 from difflogic.evaluation.report import page
 from difflogic.model import function_json
-from difflogic.model.controller import Controller
 from difflogic.model.statistics import census
 from difflogic.policies import controllers, film, results
 from difflogic.policies.actors import LogicActor
@@ -44,7 +43,12 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         if not member.environments.spaces.continuous:
             controller = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
             simplified = synthesis.simplified(controller, on_pass)
-            counts = _counts(controller, simplified.netlist)
+            counts = [
+                ("gates, the decision included", live_gates(controller)),
+                ("gates, simplified", live_gates(simplified.netlist)),
+                ("thresholds, as trained", controller.inputs),
+                ("thresholds, simplified", simplified.netlist.inputs),
+            ]
     files |= {f"files/{item}": (run / item).read_bytes() for item in ("config.toml", CSV)}
     if simplified is None:
         left_out = ["a controller: only gates that choose between discrete actions end as one."]
@@ -93,12 +97,3 @@ def _scores(evaluation: dict[str, Any]) -> list[tuple[str, str]]:
     members, baselines = evaluation["members"], evaluation["baselines"]
     agents = [(f"seed {member['seed']}", f"{member['mean']:.1f} ± {member['spread']:.1f}") for member in members]
     return agents + [(name, f"{value:.1f}") for name, value in baselines.items()]
-
-
-def _counts(trained: Controller, simplified: Controller) -> list[tuple[str, int]]:
-    return [
-        ("gates, the decision included", live_gates(trained)),
-        ("gates, simplified", live_gates(simplified)),
-        ("thresholds, as trained", trained.inputs),
-        ("thresholds, simplified", simplified.inputs),
-    ]
