@@ -74,12 +74,9 @@ class RunEvaluation:
         head |= {"engine": self.engine, "starts": self.starts, "quick": self.quick}
         return head | {"measures": [measure.to_dict() for measure in self.measures], "gates": self.gates}
 
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), allow_nan=False) + "\n"
-
     def files(self) -> Files:
         """Return the contents of the evaluation's files by name, for the run folder."""
-        contents: Files = {NAME: self.to_json()}
+        contents: Files = {NAME: json.dumps(self.to_dict(), allow_nan=False) + "\n"}
         if self.fault_curves:
             contents[FAULTS] = plots.accuracy_png(self.fault_curves)
         return contents
