@@ -68,14 +68,10 @@ def files_of(proof: Proof) -> Files:
     """Return the contents of proof.json and, if there is a counterexample, of its .npy file and image, by name."""
     files: Files = {NAME: proof.to_json()}
     if (start := proof.counterexample) is not None:
-        files |= dict(zip(COUNTEREXAMPLE, (_npy(start), _picture(proof.claim, start)), strict=True))
+        buffer = io.BytesIO()
+        np.save(buffer, start)
+        files |= dict(zip(COUNTEREXAMPLE, (buffer.getvalue(), _picture(proof.claim, start)), strict=True))
     return files
-
-
-def _npy(start: Bits) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, start)
-    return buffer.getvalue()
 
 
 def _picture(claim: Claim, start: Bits) -> bytes:
