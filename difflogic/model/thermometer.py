@@ -94,7 +94,10 @@ class Thermometer:
 
     def code(self, observations: npt.ArrayLike) -> Bits:
         """Return the code, uint8 `[bits, N]`, of observations `[N, D]`, which are converted to float64."""
-        return _compared(self._checked(np.asarray(observations, dtype=np.float64)), self.thresholds)
+        values = np.asarray(observations, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != self.dimensions:
+            raise CircuitError(f"Observations must have shape [N, {self.dimensions}], got {list(values.shape)}.")
+        return _compared(values, self.thresholds)
 
     def code_number(self, numbers: npt.ArrayLike) -> Bits:
         """Return the codes, uint8 `[bits, N]`, with the given numbers, `[N]` from 0 to `codes - 1`."""
@@ -161,11 +164,6 @@ class Thermometer:
             for number, t in zip(row, values, strict=True)
         )
         return FixedPoint(fraction_bits, width, scaled, exact)
-
-    def _checked(self, observations: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        if observations.ndim != 2 or observations.shape[1] != self.dimensions:
-            raise CircuitError(f"Observations must have shape [N, {self.dimensions}], got {list(observations.shape)}.")
-        return observations
 
 
 @dataclass(frozen=True)
