@@ -82,7 +82,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
         echo(sentence)
     config = request.whole
     out = options["out"] or (None if resume else default_path(config.name))
-    with sinks.choose(as_json, config.unit if isinstance(config, PolicyConfig) else "epoch") as sink:
+    with sinks.choose(as_json, config.unit) as sink:
         reporter = TrainingReporter(sink, options.get("log_interval", TrainingReporter.log_interval))
         with tracked(*options.get("track", ()), warn=reporter.noticed) as tracking:
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))

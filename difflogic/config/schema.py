@@ -61,6 +61,8 @@ class Config(Document):
     data: DataConfig = field('The samples of the target "data"', default=DataConfig())
     plugin: PluginConfig = field("The task in Python that draws the samples, if any", default=PluginConfig())
     seed: int = field("The seed of wiring, initial states, fire masks and probes", between(0, 2**32 - 1), default=23)
+    unit = "epoch"
+    """Unit of progress, as in PolicyConfig."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

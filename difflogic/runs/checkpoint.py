@@ -120,7 +120,7 @@ class Checkpoint(Generic[State]):
     @property
     def progress(self) -> str:
         """Progress of the run as text, such as `epoch 50`."""
-        return f"{self.config.unit if isinstance(self.config, PolicyConfig) else 'epoch'} {self.epoch}"
+        return f"{self.config.unit} {self.epoch}"
 
     @property
     def seeds(self) -> list[int]:

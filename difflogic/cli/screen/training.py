@@ -15,7 +15,7 @@ from difflogic.cli.request import in_options
 from difflogic.cli.screen.preview import Preview, compare
 from difflogic.cli.screen.result import next_lines
 from difflogic.cli.screen.sinks import Event, Lines
-from difflogic.config.policy import ClassifierConfig, PolicyConfig
+from difflogic.config.policy import ClassifierConfig
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo, describe_engine
 from difflogic.policies.rows import PolicyRow
@@ -76,7 +76,7 @@ class TrainingReporter(Observer):
             fields["lender"] = beginning.lender
             text.append(f"Begins with {beginning.lender}")
         if beginning.epoch:
-            text.append(f"Continuing after {_unit(config)} {beginning.epoch} of {beginning.epochs}")
+            text.append(f"Continuing after {config.unit} {beginning.epoch} of {beginning.epochs}")
         self._sink.show(Event("begin", fields, text))
         engine = beginning.engine
         if engine.engine == "gpu" and engine.software:  # the user named it
@@ -246,10 +246,6 @@ def _of_agents(run: AgentRun) -> dict[str, Any]:
     return {"best_seed": run.best.seed, "members": members}
 
 
-def _unit(config: Config | PolicyConfig) -> str:
-    return config.unit if isinstance(config, PolicyConfig) else "epoch"
-
-
 def interrupter(run: Run | AgentRun) -> str:
     """Return the name of the signal that interrupted a run, or the reason that a program gave."""
     return run.interrupted.name if isinstance(run.interrupted, signal.Signals) else str(run.interrupted)
@@ -257,7 +253,7 @@ def interrupter(run: Run | AgentRun) -> str:
 
 def interruption(run: Run | AgentRun, path: Path) -> str:
     """Return a sentence about an interruption, and how to continue the run in the folder `path`."""
-    done, total, unit = run.epoch, run.config.epochs, _unit(run.config)
+    done, total, unit = run.epoch, run.config.epochs, run.config.unit
     # If the signal arrived during the last epochs, the run is complete.
     if run.complete and done >= total:
         return f"{interrupter(run)} arrived after the last {unit}: the run is complete."
