@@ -53,28 +53,6 @@ class Solver(AbstractContextManager["Solver"]):
         self.add([x, -y])
         return False
 
-    def complete(self, nodes: Sequence[int], codes: set[int], most: int) -> bool:
-        """Add to `codes` all other values that `nodes` can take together; bit i of a code is the value of `nodes[i]`.
-
-        Return False if undecided or if there are more than `most` codes, otherwise True.
-        """
-        # Exclude each known code and query the solver for another one until there is none. The clauses must not affect
-        # later queries: each contains NOT `active`, which is assumed true only here and becomes false at the end.
-        active, variables = self.new(), [self.variable(2 * node) for node in nodes]
-
-        def exclude(code: int) -> None:
-            self.add([-active, *(-v if code >> i & 1 else v for i, v in enumerate(variables))])
-
-        for code in codes:
-            exclude(code)
-        while (answer := self.solve([active])) and len(codes) <= most:
-            true = self.true()
-            code = sum(1 << index for index, variable in enumerate(variables) if variable in true)
-            codes.add(code)
-            exclude(code)
-        self.add([-active])
-        return answer is False
-
     def variable(self, literal: int) -> int:
         """Encode the cone of a literal, and return its variable, negative if inverted."""
         self._encode(literal >> 1)
