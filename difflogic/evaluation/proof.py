@@ -34,6 +34,7 @@ from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.every_start import EveryStart
 from difflogic.config.resized import knows_larger_grids, resized
 from difflogic.config.schema import Config
+from difflogic.config.task import MIN_SIDE
 from difflogic.core import rules, text_picture
 from difflogic.core.bits import IGNORED, Bits
 from difflogic.engine import job
@@ -54,8 +55,6 @@ SECONDS = 60.0
 ROLLOUT = "rollout"
 OWN = "difflogic"
 """Name of the built-in checker, which needs no other program."""
-SMALLEST = 3
-"""Minimum side of a grid for which there is a claim."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_SAMPLES = 64
 """Maximum number of samples that are proved, since each sample has a separate proof."""
@@ -99,11 +98,6 @@ class Proof:
     def judge(self) -> str:
         """Name of the checker that decided the claim."""
         return tools.ABC if self.method == model_check.METHOD else OWN
-
-    @property
-    def late(self) -> bool:
-        """True if the target is only reached after the step at which the task compares."""
-        return self.from_step is not None and self.from_step > self.claim.scenario.steps
 
     def to_dict(self) -> dict[str, Any]:
         claim = self.claim
@@ -223,7 +217,7 @@ def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width
         return grid
     # Exports support any circuit on any grid, with or without a target.
     own = (height, width) == (config.task.height, config.task.width)
-    if min(height, width) < SMALLEST or not (own or knows_larger_grids(config.task)):
+    if min(height, width) < MIN_SIDE or not (own or knows_larger_grids(config.task)):
         return grid
     scenario, target = _on_grid(config, height, width)
     return replace(grid, target=target, steps=scenario.steps)
