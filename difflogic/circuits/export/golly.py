@@ -32,7 +32,6 @@ GENERATIONS = 100
 """Number of steps after which `bgolly` and the circuit must agree."""
 SIDE = 48
 """Side in cells of the random grid in a pattern."""
-MAX_CHANNELS = 8
 _MAX_STATES = 256
 _MAX_ENTRIES = 1 << 21
 """Maximum number of entries in all nodes of the tree: Golly takes minutes to read a larger file."""
@@ -59,9 +58,9 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 def first_state(netlist: CellNetlist) -> int:
     """Return Golly's state of a cell with all bits 0: 0, or 1 if 0 means outside the grid. Raises CircuitError."""
-    if netlist.channels > MAX_CHANNELS:
+    if netlist.channels > rle.MOST_CHANNELS:
         raise CircuitError(
-            f"Golly supports {_MAX_STATES} states, enough for {MAX_CHANNELS} channels, but the circuit has "
+            f"Golly supports {_MAX_STATES} states, enough for {rle.MOST_CHANNELS} channels, but the circuit has "
             f"{netlist.channels}: remove channels that the image does not need (difflogic simplify)."
         )
     empty = netlist.evaluate(np.zeros((netlist.inputs, 1), dtype=np.uint64))
