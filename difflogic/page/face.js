@@ -120,7 +120,7 @@ const titleOf = (/** @type {Preset} */ preset) => (preset.own ? OWN : (TITLES[pr
 async function choose(preset) {
     const before = leave();
     const { own, config } = preset,
-        { height, width, start } = config.task;
+        { height, width } = config.task;
     page.preset = preset;
     page.name = UNNAMED;
     const target = targetOf(config.task);
@@ -131,13 +131,11 @@ async function choose(preset) {
     seed.value = String(config.seed);
     // The initial state is noise, one cell or nothing. A rule has no image: its target is the state after some steps from noise.
     const shape = target ? { height, width, visible: 1 } : { height: SOUP.side, width: SOUP.side, visible: 1 };
-    const noise = Uint8Array.from({ length: shape.height * shape.width }, () => Number(Math.random() < 0.5)),
-        middle = (height >> 1) * width + (width >> 1);
-    const cells = start === "random" || start === "boards" ? noise : noise.map((_, i) => Number(start === "seed" && i === middle));
-    page.noise = target ? null : noise;
+    const cells = initialState(config.task, 1, shape.height, shape.width);
+    page.noise = target ? null : cells;
     page.last = 0;
     const table = tableOf(config.task.rule);
-    if (!target && table) paintState(figure.target, shape, generations(table, noise, SOUP.side, SOUP.steps)[SOUP.steps]);
+    if (!target && table) paintState(figure.target, shape, generations(table, cells, SOUP.side, SOUP.steps)[SOUP.steps]);
     figure.part(".controls").hidden = true;
     figure.use({ ...shape, steps: 0, until: 0, advance() {}, again() {}, paint: (canvas) => paintState(canvas, shape, cells) });
     progress.clear();

@@ -34,6 +34,33 @@ function targetOf(task, height, width) {
     return bits;
 }
 
+/** Returns an initial state `[row][column][channel]` as in training, centred or random. @param {any} task @param {number} channels */
+function initialState(task, channels, height = task.height, width = task.width) {
+    const state = new Uint8Array(height * width * channels),
+        middle = ((height >> 1) * width + (width >> 1)) * channels;
+    if (task.start === "random" || task.start === "boards") return state.map(() => Number(Math.random() < 0.5));
+    return task.start === "seed" ? state.fill(1, middle, middle + channels) : state;
+}
+
+/** Returns the nine cells of each cell's neighbourhood, -1 outside the grid. @param {number} height @param {number} width @param {boolean} periodic */
+function patchCells(height, width, periodic) {
+    return Int32Array.from({ length: PATCH * height * width }, (_, i) => {
+        const cell = Math.floor(i / PATCH),
+            y = Math.floor(cell / width) + Math.floor((i % PATCH) / 3) - 1,
+            x = (cell % width) + (i % 3) - 1;
+        if (!periodic && (y < 0 || x < 0 || y >= height || x >= width)) return -1;
+        return ((y + height) % height) * width + ((x + width) % width);
+    });
+}
+
+/** Returns the bits around a cell, nine for each channel. @param {Uint8Array} state @param {Int32Array} patches @param {number} cell @param {number} channels */
+function patchOf(state, patches, cell, channels) {
+    return Uint8Array.from({ length: PATCH * channels }, (_, bit) => {
+        const from = patches[PATCH * cell + (bit % PATCH)];
+        return from < 0 ? 0 : state[from * channels + Math.floor(bit / PATCH)];
+    });
+}
+
 /** Returns the rows of an image. Throws RefusedError. @param {any} preset @param {string[]} rows */
 function checkedImage(preset, rows) {
     const { height, width } = preset.config.task,
@@ -211,22 +238,6 @@ class HardCircuit {
             grid[i] = (planes[(y * channels + c) * words + (x >> 5)] >>> (x & 31)) & 1;
         }
         return grid;
-    }
-
-    /** Returns the bit planes of an initial state as in training, centred or random. */
-    start(/** @type {number} */ height, /** @type {number} */ width) {
-        const { channels } = this.layout,
-            { start } = this.preset.config.task,
-            grid = new Uint8Array(height * width * channels);
-        if (start === "seed")
-            grid.fill(1, ((height >> 1) * width + (width >> 1)) * channels, ((height >> 1) * width + (width >> 1) + 1) * channels);
-        if (start === "random" || start === "boards")
-            return this.planes(
-                grid.map(() => Number(Math.random() < 0.5)),
-                height,
-                width,
-            );
-        return this.planes(grid, height, width);
     }
 
     /** Returns the number of mismatches with the target after a number of steps. @param {Uint8Array} start @param {Uint8Array} target */

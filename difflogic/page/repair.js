@@ -63,11 +63,8 @@ function neighbourhoods(hard, patches, states) {
         different = [];
     const kinds = states.flatMap((state) =>
         Array.from({ length: patches.length / PATCH }, (_, cell) => {
-            const patch = Uint8Array.from({ length: patchNodes }, (_, bit) => {
-                const from = patches[PATCH * cell + (bit % PATCH)];
-                return from < 0 ? 0 : state[from * channels + Math.floor(bit / PATCH)];
-            });
-            const key = patch.join("");
+            const patch = patchOf(state, patches, cell, channels),
+                key = patch.join("");
             if (!numbers.has(key)) numbers.set(key, different.push(patch) - 1);
             return /** @type {number} */ (numbers.get(key));
         }),

@@ -14,29 +14,16 @@ class LocalSearch {
     /** @param {any} preset @param {ReturnType<typeof flatLayout>} layout @param {number} seed @param {any} constants */
     constructor(preset, layout, seed, constants) {
         const { config } = preset,
-            { task } = config,
-            cells = task.height * task.width;
+            { task } = config;
         this.layout = layout;
         this.config = config;
         this.constants = constants;
         this.key = foldIn(keyFromSeed(seed), constants.SEARCH_STREAM);
         this.target = targetOf(task, task.height, task.width);
         /** Cost of each mismatch, `[channel][cell]`. */
-        this.costs = new Uint32Array(task.loss_channels * cells).fill(1);
-        this.start = new Uint8Array(cells * layout.channels);
-        if (task.start === "seed") {
-            const seeded = (task.height >> 1) * task.width + (task.width >> 1);
-            this.start.fill(1, seeded * layout.channels, (seeded + 1) * layout.channels);
-        }
-        /** The nine cells of each cell's neighbourhood, -1 outside the grid. */
-        this.patches = Int32Array.from({ length: 9 * cells }, (_, i) => {
-            const cell = Math.floor(i / 9),
-                y = Math.floor(cell / task.width) + Math.floor((i % 9) / 3) - 1;
-            const x = (cell % task.width) + (i % 3) - 1,
-                inside = y >= 0 && x >= 0 && y < task.height && x < task.width;
-            if (!inside && !config.model.periodic) return -1;
-            return ((y + task.height) % task.height) * task.width + ((x + task.width) % task.width);
-        });
+        this.costs = new Uint32Array(this.target.length).fill(1);
+        this.start = initialState(task, layout.channels);
+        this.patches = patchCells(task.height, task.width, config.model.periodic);
     }
 
     /** Runs an epoch, which changes `gates`. It pauses between rounds, so that the page stays responsive. @param {Uint8Array} gates */

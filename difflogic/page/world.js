@@ -1,13 +1,15 @@
 // A hard circuit on a grid as a world of the figure, which runs, damages cells, and returns the inputs of a cell.
 
-import { paintRgb } from "../serve/web/pixels.js";
+import { paintState } from "../serve/web/growth.js";
 
 /** @typedef {{ height: number, width: number, steps: number, start?: Uint8Array }} Place  `start`: initial state `[row][column][channel]`, by default that of the task */
 
 /** @param {HardCircuit} hard @param {Place} place @param {(step: number) => void} shown called with each step */
 export function hardWorld(hard, { height, width, steps: until, start }, shown = () => {}) {
     const { channels } = hard.layout,
-        visible = hard.preset.config.task.loss_channels;
+        { task, model } = hard.preset.config,
+        visible = task.loss_channels,
+        patches = patchCells(height, width, model.periodic);
     /** @type {Uint8Array} `[row][column][channel]` */
     let grid = new Uint8Array();
     const clear = (/** @type {number} */ y, /** @type {number} */ x, /** @type {number} */ side) => {
@@ -15,14 +17,13 @@ export function hardWorld(hard, { height, width, steps: until, start }, shown = 
             place >= middle - (side >> 1) && place < middle - (side >> 1) + side;
         grid = grid.map((bit, i) => (isNear(Math.floor(i / channels / width), y) && isNear(Math.floor(i / channels) % width, x) ? 0 : bit));
     };
-    const level = (/** @type {number} */ place, /** @type {number} */ c) => 255 * grid[place * channels + Math.min(c, visible - 1)];
     const world = {
         height,
         width,
         steps: 0,
         until,
         again() {
-            grid = start ?? hard.grid(hard.start(height, width), height, width);
+            grid = start ?? initialState(task, channels, height, width);
             Object.assign(world, { steps: 0, until });
         },
         advance(/** @type {number} */ count) {
@@ -30,17 +31,13 @@ export function hardWorld(hard, { height, width, steps: until, start }, shown = 
             world.steps += count;
         },
         paint(/** @type {HTMLCanvasElement} */ canvas) {
-            paintRgb(canvas, height, width, (/** @type {number} */ place) => [0, 1, 2].map((c) => level(place, c)));
+            const seen = grid.filter((_, i) => i % channels < visible);
+            paintState(canvas, { height, width, visible }, seen);
             shown(world.steps);
         },
         touch: (/** @type {number} */ y, /** @type {number} */ x) => clear(y, x, 3),
         damage: () => clear(height >> 1, width >> 1, Math.max(2, Math.round(0.3 * height))),
-        inputs(/** @type {number} */ y, /** @type {number} */ x) {
-            hard.use();
-            const patch = new Int32Array(9 * channels);
-            neighbourhood(hard.planes(grid, height, width), height, width, y, x >> 5, patch);
-            return Array.from(patch, (word) => (word >>> (x & 31)) & 1);
-        },
+        inputs: (/** @type {number} */ y, /** @type {number} */ x) => Array.from(patchOf(grid, patches, y * width + x, channels)),
     };
     world.again();
     return world;
