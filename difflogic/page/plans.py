@@ -104,7 +104,6 @@ def page_data(chosen: list[str]) -> Data:
         for kernel, _ in plan["pipelines"]
     }
     return {
-        "version": 1,
         "difflogic": __version__,
         "kernels": {
             name: {"code": load_source(name).text, "access": [binding.access for binding in KERNELS[name].bindings]}
@@ -207,12 +206,10 @@ def plan_data(run: RecordedRun, config: Config) -> Data:
         "train_step": listed(run.train_step),
         "evaluation": listed(run.evaluation),
         "most_work": plan.most_work,
-        "trees": plan.trees,
         "split": plan.launch.split_chunks,
         "slots": plan.slots,
         "every_slot": max(wiring.slot_count for wiring in plan.wirings),
         "chunks": plan.chunks,
-        "hard_chunks": plan.hard_chunks,
         "probes": plan.probes,
         "probe_groups": plan.probe_groups,
         "batch": plan.shape.batch,

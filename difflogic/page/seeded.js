@@ -12,7 +12,8 @@ const PASS_THROUGH = 3,
     OR = 7,
     CHUNK = 16,
     PATCH = 9,
-    CENTRE = 4;
+    CENTRE = 4,
+    TREE_LEVELS = 3; // levels of gates of perception kernels that are computed as trees
 
 /** Threefry2x32 with twenty rounds. @param {Key} key @param {number} x0 @param {number} x1 @returns {Key} */
 function threefry(key, x0, x1) {
@@ -272,32 +273,27 @@ function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNod
 
 /**
  * Returns the buffers `wires` and `edges`: see `Wiring.edges`. Throws RefusedError if the plan has other slots.
- * @param {ReturnType<typeof flatLayout>} layout @param {{trees: boolean, split: boolean, slots: number, every_slot: number}} plan
+ * @param {ReturnType<typeof flatLayout>} layout @param {{split: boolean, slots: number, every_slot: number}} plan
  */
 function kernelTables(layout, plan) {
-    const { patchNodes, levels, gates, channels } = layout,
-        instances = gates.length;
-    const treeLevels = plan.trees ? 3 : 0,
-        inner = treeLevels ? levels[2].first : 0;
-    const trees = treeLevels ? levels[3].first : 0,
-        leaves = treeLevels ? levels[1].first : 0;
+    const { patchNodes, levels, gates } = layout,
+        instances = gates.length,
+        [leaves, inner, trees] = [1, 2, 3].map((level) => levels[level].first);
     // In a tree above its leaves a wire is the index of the gate; nodes after the patch move down by those without a node.
     const wires = layout.wires.map((node, i) => {
         if (i >= 2 * leaves && i < 2 * trees) return gates[node - patchNodes];
         return node >= patchNodes ? node - inner : node;
     });
     const sends = new Uint8Array(2 * instances).fill(1);
-    if (treeLevels) {
-        sends.fill(0, 2 * leaves, 2 * trees);
-        for (let i = 0; i < leaves; i++) sends[2 * i + 1] = 0;
-        for (let root = inner; root < trees; root++) {
-            let leaf = root;
-            for (let level = 1; level < treeLevels; level++) leaf = layout.wires[2 * leaf] - patchNodes;
-            sends[2 * leaf + 1] = 1;
-        }
+    sends.fill(0, 2 * leaves, 2 * trees);
+    for (let i = 0; i < leaves; i++) sends[2 * i + 1] = 0;
+    for (let root = inner; root < trees; root++) {
+        let leaf = root;
+        for (let level = 1; level < TREE_LEVELS; level++) leaf = layout.wires[2 * leaf] - patchNodes;
+        sends[2 * leaf + 1] = 1;
     }
     const sent = Array.from(sends.keys()).filter((i) => sends[i]);
-    const firsts = levels.slice(Math.max(0, treeLevels - 1)).map((level) => patchNodes + level.first - inner);
+    const firsts = levels.slice(TREE_LEVELS - 1).map((level) => patchNodes + level.first - inner);
     const places = slotPlaces(
         sent.map((i) => wires[i]),
         patchNodes,
@@ -308,7 +304,7 @@ function kernelTables(layout, plan) {
     // Levels after the trees in the order of the node that input a reads, which is then mostly loaded once.
     const order = levels.flatMap((level, number) => {
         const own = Array.from({ length: level.count }, (_, i) => level.first + i);
-        return number < treeLevels ? own : own.sort((i, j) => wires[2 * i] - wires[2 * j] || i - j);
+        return number < TREE_LEVELS ? own : own.sort((i, j) => wires[2 * i] - wires[2 * j] || i - j);
     });
     const edges = new Uint32Array(8 * (instances + patchNodes)),
         outputs = levels[levels.length - 1].count;
@@ -322,21 +318,21 @@ function kernelTables(layout, plan) {
         edges.set([wires[2 * i], wires[2 * i + 1], slots[2 * i], slots[2 * i + 1], ...fanout, gates[i], i], 8 * row);
     });
     for (let node = 0; node < patchNodes; node++) edges.set(places.fanout(node), 8 * (instances + node) + 4);
-    return { wires: plan.split ? nearWires(wires, layout, treeLevels) : wires, edges, channels };
+    return { wires: plan.split ? nearWires(wires, layout) : wires, edges };
 }
 
 /**
  * Returns wires as places in workgroup memory: the patch, and behind it two levels, which alternate.
- * @param {ArrayLike<number>} wires by node @param {ReturnType<typeof flatLayout>} layout @param {number} treeLevels
+ * @param {ArrayLike<number>} wires by node @param {ReturnType<typeof flatLayout>} layout
  */
-function nearWires(wires, { patchNodes, levels }, treeLevels) {
-    const roots = Math.max(0, treeLevels - 1),
+function nearWires(wires, { patchNodes, levels }) {
+    const roots = TREE_LEVELS - 1,
         even = levels.filter((_, number) => number >= roots && number % 2 === 0),
         odd = Math.max(0, ...even.map((level) => level.count)),
         near = Uint32Array.from(wires);
     for (let number = roots + 1; number < levels.length; number++) {
         const { first, count } = levels[number],
-            before = levels[number - 1].first - (treeLevels ? levels[roots].first : 0);
+            before = levels[number - 1].first - levels[roots].first;
         for (let i = 2 * first; i < 2 * (first + count); i++) if (near[i] >= patchNodes) near[i] += ((number - 1) % 2) * odd - before;
     }
     return near;
