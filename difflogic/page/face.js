@@ -114,7 +114,7 @@ function offer({ presets }) {
     choose(offers[0]);
 }
 
-const titleOf = (/** @type {Preset} */ preset) => (preset.own ? OWN : (TITLES[preset.name] ?? [preset.name, preset.about]));
+const titleOf = (/** @type {Preset} */ preset) => (preset.own ? OWN : TITLES[preset.name]);
 
 /** @param {Preset} preset */
 async function choose(preset) {

@@ -154,11 +154,9 @@ def preset_data(name: str, white: bool = False) -> Data:
     ends = (*config.growth.until, config.search.begin or config.epochs)
     return {
         "name": name,
-        "about": "an image of your own" if name in OWN else presets.PRESETS[name].about,
         "own": name in OWN,
         "white": preset_data(name, white=True) if name in OWN and not white else None,
         "random": config.task.start == "random",
-        "gates": circuit.gates,
         "config": config.to_dict(),
         "toml": config.to_toml(),
         "head": json.dumps(netlist_json.head(netlist))[:-1],
