@@ -61,16 +61,6 @@ function patchOf(state, patches, cell, channels) {
     });
 }
 
-/** Returns the rows of an image. Throws RefusedError. @param {any} preset @param {string[]} rows */
-function checkedImage(preset, rows) {
-    const { height, width } = preset.config.task,
-        fits = rows.length === height && rows.every((row) => row.length === width);
-    if (!fits) throw new RefusedError("picture", `An image has ${height} rows of ${width} cells here, got ${rows.length} rows.`);
-    if (!rows.every((row) => /^[.0-7]*$/.test(row)))
-        throw new RefusedError("picture", "An image is written in . and the digits 0 to 7.");
-    return rows.map((row) => row.replaceAll("0", "."));
-}
-
 /** Returns the coefficients of 1, a, b and ab of a gate's polynomial over 0 and 1. @param {number} gate */
 function polynomial(gate) {
     const [f00, f01, f10, f11] = [3, 2, 1, 0].map((place) => (gate >> place) & 1);
