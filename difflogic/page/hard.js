@@ -131,8 +131,6 @@ class HardCircuit {
         ({ outputs: this.outputs, rows: this.rows } = reduced(layout, this.ids, new Map(), channels));
         /** Gates of a repair, as rows. @type {number[][]} */
         this.added = [];
-        /** Number of trained gates that an output needs. */
-        this.active = new Set(this.rows.map(([bit]) => layout.gates[bit - layout.patchNodes])).size;
         this.compile();
     }
 
@@ -152,7 +150,6 @@ class HardCircuit {
         this.rows = [...this.rows, ...rows];
         this.added = rows;
         this.outputs = outputs;
-        this.active += rows.length;
         this.compile();
         return this;
     }
