@@ -53,32 +53,23 @@ const costsOf = (stages) => (/** @type {number} */ epochs) =>
     }, 0);
 
 /**
- * Tests a board on fresh initial states, which training has not used: after T and 4T steps, and on a large grid.
+ * Whether a board is right for fresh initial states, which training has not used: after T and 4T steps, and on a large grid.
  * @param {HardCircuit} hard @param {any} constants
  */
-async function testBoard(hard, constants) {
-    const { STARTS, TIMES, LARGE } = constants,
-        { height, width, steps } = hard.preset.config.task;
-    const wrong = await countWrong(hard, height, width, steps, STARTS, constants);
-    const later = await countWrong(hard, height, width, TIMES * steps, STARTS, constants);
-    const large = await countWrong(hard, LARGE, LARGE, TIMES * steps, STARTS, constants);
-    return { passed: !wrong && !later && !large, wrong, later, large };
-}
-
-/**
- * Returns the number of mismatches from `count` fresh initial states, up to the first that is wrong.
- * @param {HardCircuit} hard @param {number} height @param {number} width @param {number} steps @param {number} count
- * @param {any} constants
- */
-async function countWrong(hard, height, width, steps, count, constants) {
-    const { task, model } = hard.preset.config,
-        size = height * width * model.channels,
-        target = targetOf(task, height, width);
-    const starts = coinFlips(foldIn(foldIn(keyFromSeed(hard.seed), constants.FRESH_STREAM), height), count * size);
-    let wrong = 0;
-    for (let start = 0; start < count && !wrong; start++) {
-        await new Promise((resolve) => setTimeout(resolve)); // keeps the page responsive
-        wrong += hard.wrong(starts.subarray(start * size, (start + 1) * size), target, height, width, steps);
+async function isRightAfresh(hard, { STARTS, FRESH_STREAM, TIMES, LARGE }) {
+    const { task, model } = hard.preset.config;
+    for (const [height, width, steps] of [
+        [task.height, task.width, task.steps],
+        [task.height, task.width, TIMES * task.steps],
+        [LARGE, LARGE, TIMES * task.steps],
+    ]) {
+        const size = height * width * model.channels,
+            target = targetOf(task, height, width),
+            starts = coinFlips(foldIn(foldIn(keyFromSeed(hard.seed), FRESH_STREAM), height), STARTS * size);
+        for (let first = 0; first < starts.length; first += size) {
+            await new Promise((resolve) => setTimeout(resolve)); // keeps the page responsive
+            if (hard.wrong(starts.subarray(first, first + size), target, height, width, steps)) return false;
+        }
     }
-    return wrong;
+    return true;
 }
