@@ -154,8 +154,8 @@ class StageModel {
         this.pipelines = [];
     }
 
-    /** Creates buffers, groups and pipelines; `report(done, total, kernel)` is called at each pipeline. Throws RefusedError. */
-    async open(/** @type {(done: number, total: number, kernel: string) => void} */ report) {
+    /** Creates buffers, groups and pipelines; `report` is called after each pipeline. Throws RefusedError. */
+    async open(/** @type {() => void} */ report) {
         const { plan, device } = this;
         this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ buffer) => this.buffer(...buffer)));
         plan.buffers.forEach((/** @type {any[]} */ [, , , contents], /** @type {number} */ number) => {
@@ -173,15 +173,14 @@ class StageModel {
             ),
         );
         for (const [kernel, constants] of plan.pipelines) {
-            report(this.pipelines.length, plan.pipelines.length, kernel);
             try {
                 this.pipelines.push(await device.pipeline(kernel, constants, this.kernels[kernel]));
             } catch (error) {
                 const cannot = `This browser cannot compile the kernel ${kernel}: ${messageOf(error).split("\n")[0]}.`;
                 throw await Promise.race([device.lost, Promise.resolve(new RefusedError("validation", cannot))]);
             }
+            report();
         }
-        report(plan.pipelines.length, plan.pipelines.length, "");
         const room = Math.max(this.size("logits"), this.size("states") * this.named("states").length);
         this.staging = await device.within(() => this.buffer("reading", room, "staging"));
     }

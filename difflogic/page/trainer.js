@@ -136,15 +136,11 @@ class Trainer {
     }
 
     async open() {
-        const steps = this.models.map((/** @type {StageModel} */ model) => model.plan.pipelines.length);
-        const total = steps.reduce((/** @type {number} */ sum, /** @type {number} */ count) => sum + count, 0);
-        let before = 0;
-        for (const [stage, model] of this.models.entries()) {
-            await model.open((/** @type {number} */ done, /** @type {number} */ _, /** @type {string} */ kernel) =>
-                this.onEvent({ kind: "compiling", done: before + done, total, kernel }),
-            );
-            before += steps[stage];
-        }
+        const total = this.models.reduce((/** @type {number} */ sum, /** @type {StageModel} */ model) => sum + model.plan.pipelines.length, 0);
+        let done = 0;
+        const report = () => this.onEvent({ kind: "compiling", done: done++, total });
+        report();
+        for (const model of this.models) await model.open(report);
     }
 
     /** Runs an attempt. Returns the reason why it stopped, or "" if it is solved. @param {number} number @param {string} why */
