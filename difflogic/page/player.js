@@ -56,7 +56,7 @@ function refusal(error) {
     return new RefusedError("validation", `This browser refuses a part of the training: ${messageOf(error).split("\n")[0]}.`);
 }
 
-/** A device, its compiled pipelines, and the bytes read from and written to it. */
+/** A device and its compiled pipelines. */
 class PageDevice {
     constructor(/** @type {GPUAdapter} */ adapter, /** @type {GPUDevice} */ handle) {
         const info = /** @type {any} */ (adapter.info ?? {});
@@ -64,10 +64,6 @@ class PageDevice {
         this.queue = handle.queue;
         this.name = info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown graphics card";
         this.software = Boolean(info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter);
-        /** Bytes by purpose. @type {Record<string, number>} */
-        this.read = {};
-        /** @type {Record<string, number>} */
-        this.sent = {};
         /** @type {Map<string, Promise<GPUComputePipeline>>} */
         this.pipelines = new Map();
         /** @type {Map<string, GPUBindGroupLayout>} */
@@ -120,9 +116,8 @@ class PageDevice {
         return pipeline;
     }
 
-    write(/** @type {GPUBuffer} */ buffer, /** @type {ArrayBufferView<ArrayBuffer>} */ data, /** @type {string} */ purpose) {
+    write(/** @type {GPUBuffer} */ buffer, /** @type {ArrayBufferView<ArrayBuffer>} */ data) {
         this.queue.writeBuffer(buffer, 0, data.buffer, data.byteOffset, data.byteLength);
-        this.sent[purpose] = (this.sent[purpose] ?? 0) + data.byteLength;
     }
 
     /** Returns the result of `work`. Throws RefusedError if the device lacks memory or rejects it. */
@@ -159,7 +154,7 @@ class StageModel {
         const { plan, device } = this;
         this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ buffer) => this.buffer(...buffer)));
         plan.buffers.forEach((/** @type {any[]} */ [, , , contents], /** @type {number} */ number) => {
-            if (typeof contents === "string") device.write(this.buffers[number], fromBase64(contents), "task");
+            if (typeof contents === "string") device.write(this.buffers[number], fromBase64(contents));
         });
         this.groups = await device.within(() =>
             plan.groups.map((/** @type {any[]} */ [kernel, bound]) =>
@@ -204,12 +199,12 @@ class StageModel {
         return this.plan.buffers.find((/** @type {any[]} */ buffer) => buffer[0] === name)[1];
     }
 
-    fill(/** @type {string} */ name, /** @type {ArrayBufferView<ArrayBuffer>} */ data, /** @type {string} */ purpose) {
-        this.device.write(this.named(name)[0], data, purpose);
+    fill(/** @type {string} */ name, /** @type {ArrayBufferView<ArrayBuffer>} */ data) {
+        this.device.write(this.named(name)[0], data);
     }
 
     zero(/** @type {string} */ name) {
-        this.fill(name, new Uint8Array(this.size(name)), "state");
+        this.fill(name, new Uint8Array(this.size(name)));
     }
 
     /** Copies logits, moments, keys and counters from another stage. */
@@ -254,9 +249,9 @@ class StageModel {
 
     /**
      * Submits each piece, and then returns the bytes of each `[buffer, offset, size]`.
-     * @param {Dispatch[][]} pieces @param {[GPUBuffer, number, number][]} wanted @param {string} purpose
+     * @param {Dispatch[][]} pieces @param {[GPUBuffer, number, number][]} wanted
      */
-    async run(pieces, wanted, purpose) {
+    async run(pieces, wanted) {
         const { device } = this,
             staging = /** @type {GPUBuffer} */ (this.staging);
         let total = 0;
@@ -275,7 +270,6 @@ class StageModel {
         await this.orLost(staging.mapAsync(GPUMapMode.READ, 0, total));
         const bytes = staging.getMappedRange(0, total).slice(0);
         staging.unmap();
-        device.read[purpose] = (device.read[purpose] ?? 0) + total;
         return bytes;
     }
 
@@ -301,7 +295,7 @@ class StageModel {
         const wanted = [[history, 8 * start, 8 * first]];
         if (first < count) wanted.push([history, 0, 8 * (count - first)]);
         const began = performance.now(),
-            words = new Float32Array(await this.run(pieces, wanted, "metrics"));
+            words = new Float32Array(await this.run(pieces, wanted));
         const seconds = Math.max((performance.now() - began) / 1000 / count, 1e-6);
         // Only the last measurement counts, because a busy machine slows down from one submit to the next.
         this.epochsAtOnce = Math.max(1, Math.min(HISTORY, Math.floor(SUBMIT_SECONDS / seconds)));
@@ -313,19 +307,18 @@ class StageModel {
     /** Returns the number of mismatches of the hard circuit on the stage's evaluation grids. */
     async evaluate() {
         const wanted = /** @type {[GPUBuffer, number, number]} */ ([this.named("counts")[0], 0, this.size("counts")]);
-        const counts = new Uint32Array(await this.run(this.pieces(this.plan.evaluation), [wanted], "evaluation"));
+        const counts = new Uint32Array(await this.run(this.pieces(this.plan.evaluation), [wanted]));
         return counts
             .filter((_, i) => i % 2 === 0)
             .slice(0, this.plan.probe_groups)
             .reduce((sum, count) => sum + count, 0);
     }
 
-    /** Returns the concatenated bytes of all buffers of a name. @param {string} name @param {string} purpose */
-    async download(name, purpose) {
+    /** Returns the concatenated bytes of all buffers of a name. @param {string} name */
+    async download(name) {
         return this.run(
             [[]],
             this.named(name).map((buffer) => [buffer, 0, this.size(name)]),
-            purpose,
         );
     }
 

@@ -186,33 +186,30 @@ class Trainer {
         for (const [stage, stageModel] of this.models.entries()) {
             const tables = kernelTables(this.layout, stageModel.plan),
                 { height, width } = preset.stages[stage];
-            stageModel.fill("wires", tables.wires, "circuit");
-            stageModel.fill("edges", tables.edges, "circuit");
+            stageModel.fill("wires", tables.wires);
+            stageModel.fill("edges", tables.edges);
             if (preset.random) {
                 const own = drawProbes({ ...preset.config, task: { ...task, height, width } }, seed, plans.constants);
-                stageModel.fill(
-                    "words",
-                    toChunks(packGrids(own, height * width * model.channels), model.channels, new Uint32Array(stageModel.size("words") / 4)),
-                    "task",
-                );
+                const words = packGrids(own, height * width * model.channels);
+                stageModel.fill("words", toChunks(words, model.channels, new Uint32Array(stageModel.size("words") / 4)));
             }
             if (preset.own) this.fillTarget(stageModel);
         }
         const key = keyFromSeed(seed),
             next = split(key)[0],
             first = this.model;
-        first.fill("logits", drawn.logits, "state");
+        first.fill("logits", drawn.logits);
         first.zero("mu");
         first.zero("nu");
-        first.fill("control", Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]), "state");
+        first.fill("control", Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]));
         this.enter();
     }
 
     fillTarget(/** @type {StageModel} */ model) {
         const { task } = this.preset.config,
             target = targetOf(task, task.height, task.width);
-        model.fill("targets", toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)), "task");
-        model.fill("hard_targets", Uint32Array.from(Array.from(target).flatMap((bit) => [bit, 1])), "task");
+        model.fill("targets", toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)));
+        model.fill("hard_targets", Uint32Array.from(Array.from(target).flatMap((bit) => [bit, 1])));
     }
 
     /** Computes the stage's coefficients from its logits. */
@@ -255,7 +252,7 @@ class Trainer {
     async searchOnce(search) {
         const began = performance.now();
         if (!this.gates) {
-            this.gates = Uint8Array.from(new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit"))));
+            this.gates = Uint8Array.from(new Uint32Array(await this.locked(() => this.model.download("gate_ids"))));
             this.onEvent({ kind: "search", epoch: this.state.epoch });
         }
         await search.search(this.gates, ++this.state.epoch);
@@ -314,13 +311,13 @@ class Trainer {
     /** Returns the current hard circuit. */
     async circuit() {
         if (this.repaired) return this.repaired;
-        const ids = this.gates ?? new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit")));
+        const ids = this.gates ?? new Uint32Array(await this.locked(() => this.model.download("gate_ids")));
         return new HardCircuit(this.preset, /** @type {any} */ (this.layout), ids, this.state.seed, this.picture, this.plans.gate_names);
     }
 
     /** Returns the share of converged gates: one of their sixteen probabilities is large. */
     async converged() {
-        const logits = new Float32Array(await this.locked(() => this.model.download("logits", "look")));
+        const logits = new Float32Array(await this.locked(() => this.model.download("logits")));
         let converged = 0;
         for (let first = 0; first < logits.length; first += 16) {
             const row = logits.subarray(first, first + 16),
@@ -338,7 +335,7 @@ class Trainer {
         const { height, width, steps } = this.preset.stages[stage],
             { plan } = this.model,
             cells = height * width;
-        const values = new Float32Array(await this.locked(() => this.model.download("states", "look")));
+        const values = new Float32Array(await this.locked(() => this.model.download("states")));
         const at = (/** @type {number} */ slot, /** @type {number} */ i, /** @type {number} */ c) =>
             values[((slot * plan.chunks + (i >> 4)) * channels + c) * CHUNK + (i & 15)];
         const state = (/** @type {number} */ slot, /** @type {number} */ seen) =>

@@ -87,13 +87,18 @@ def trained(page: Page) -> dict[str, Any]:
             const losses = [], run = new Trainer(opened, plans, "checkerboard-small", {{ {options} }});
             await run.open();
             run.begin({SEED});
-            const before = {{ ...opened.sent }};
+            const {{ mapAsync }} = GPUBuffer.prototype, read = [];
+            let sent = 0;
+            opened.queue.writeBuffer = () => sent++;
+            GPUBuffer.prototype.mapAsync = function (...all) {{ read.push(all[2]); return mapAsync.apply(this, all); }};
             await run.toEpoch({EPOCHS});
-            const read = {{ ...opened.read }}, sent = {{ ...opened.sent }}, hard = await run.circuit();
-            const logits = Array.from(new Uint32Array(await run.model.download("logits", "test")));
+            delete opened.queue.writeBuffer;
+            GPUBuffer.prototype.mapAsync = mapAsync;
+            const hard = await run.circuit();
+            const logits = Array.from(new Uint32Array(await run.model.download("logits")));
             const seen = await run.look(), converged = await run.converged();
-            const whole = new Float32Array(await run.model.download("states", "test"));
-            const found = {{ losses, logits, read, same: JSON.stringify(before) === JSON.stringify(sent), converged,
+            const whole = new Float32Array(await run.model.download("states"));
+            const found = {{ losses, logits, read, sent, converged,
                 json: hard.json(), config: hard.config(), states: Array.from(whole),
                 soft: seen.soft.map((each) => Array.from(each)), start: Array.from(seen.start) }};
             await run.close();
@@ -144,8 +149,7 @@ def test_it_trains_to_the_bits_of_the_gpu_engine_on_the_same_driver(trained: dic
 
 
 def test_eight_bytes_are_read_in_an_epoch_and_none_sent(trained: dict[str, Any]) -> None:
-    assert trained["read"] == {"metrics": 8 * EPOCHS}
-    assert trained["same"]
+    assert (sum(trained["read"]), trained["sent"]) == (8 * EPOCHS, 0)
 
 
 def test_what_it_hands_over_is_what_it_trained(trained: dict[str, Any], tmp_path: Path) -> None:
@@ -182,7 +186,7 @@ def test_the_visitors_picture_is_the_target(page: Page) -> None:
         const run = new Trainer(opened, plans, "draw-small", {{ picture: {json.dumps(picture)} }});
         await run.open();
         run.begin(23);
-        const bytes = async (name) => Array.from(new Uint8Array(await run.model.download(name, "test")));
+        const bytes = async (name) => Array.from(new Uint8Array(await run.model.download(name)));
         const found = [await bytes("targets"), await bytes("hard_targets"), (await run.circuit()).config()];
         await run.close();
         return found;
