@@ -16,18 +16,9 @@ export class Progress {
         this.list = numberList("card");
         figures.append(this.list.element);
         this.span = new Window();
-        this.loss = new Chart(this.span, {
-            title: "Soft loss",
-            label: "Curve of the soft loss of a cell, by epoch.",
-            height: 190,
-            write,
-        });
-        this.wrong = new Chart(this.span, {
-            title: "Hard loss: wrong cells",
-            label: "Curve of the number of wrong cells of the hard circuit, by epoch.",
-            height: 190,
-            write,
-        });
+        const chart = (/** @type {string} */ title, /** @type {string} */ label) => new Chart(this.span, { title, label, height: 190, write });
+        this.loss = chart("Soft loss", "Curve of the soft loss of a cell, by epoch.");
+        this.wrong = chart("Hard loss: wrong cells", "Curve of the number of wrong cells of the hard circuit, by epoch.");
         curves.append(this.loss.element, this.wrong.element);
         this.clear();
     }
