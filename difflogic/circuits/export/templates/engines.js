@@ -142,28 +142,3 @@ class GpuEngine {
         this.width = width;
     }
 }
-
-// xorshift128 of Marsaglia: the same seed gives the same run.
-class Coins {
-    constructor(seed) {
-        this.words = new Uint32Array([seed, 362436069, 521288629, 88675123]);
-        for (let i = 0; i < 16; i++) this.word();
-    }
-
-    word() {
-        const w = this.words;
-        let t = w[0] ^ (w[0] << 11);
-        t ^= t >>> 8;
-        w.copyWithin(0, 1);
-        w[3] ^= (w[3] >>> 19) ^ t;
-        return w[3];
-    }
-
-    // 32 coins that are 1 with a probability of `units / 65536`: random numbers compared with it bit by bit.
-    toss(units) {
-        if (units >= 65536) return 0xffffffff;
-        let less = 0;
-        for (let k = 0; k < 16; k++) less = (units >> k) & 1 ? this.word() | less : this.word() & less;
-        return less >>> 0;
-    }
-}

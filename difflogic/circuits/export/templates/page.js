@@ -15,7 +15,6 @@ const automaton = {
     until: Infinity, // the step at which playing pauses
     busy: Promise.resolve(), // the last step under way: one at a time
     engine: new ScriptEngine(),
-    coins: new Coins((Math.random() * 0xffffffff) >>> 0),
     view: -1, // the channel shown large, -1 for the image
     past: [], // of a line: its states before, the latest last
 
@@ -29,10 +28,9 @@ const automaton = {
     },
 
     fires(count) {
-        const units = element("update").value === "sync" ? 65536 : Math.round(element("rate").value * 655.36);
-        const size = automaton.height * automaton.words();
-        if (units === 65536) return Array(count).fill(new Uint32Array(size).fill(0xffffffff));
-        return Array.from({ length: count }, () => new Uint32Array(size).map(() => automaton.coins.toss(units)));
+        const size = automaton.height * automaton.words(), rate = element("rate").value / 100;
+        if (element("update").value === "sync") return Array(count).fill(new Uint32Array(size).fill(0xffffffff));
+        return Array.from({ length: count }, () => new Uint32Array(size).map(() => randomWord(rate)));
     },
 
     // Runs `change` after the steps under way, so that no painted cell is lost.
@@ -115,9 +113,16 @@ function beginAgain() {
     automaton.until = image.stays ? Infinity : home.steps;
 }
 
+// 32 random bits, each 1 with this probability.
+function randomWord(probability) {
+    let word = 0;
+    for (let i = 0; i < 32; i++) word = (word << 1) | Number(Math.random() < probability);
+    return word;
+}
+
 function fillRandom() {
     const last = lastWord(automaton.width), words = automaton.words();
-    const state = automaton.state.map((_, i) => automaton.coins.word() & (i % words === words - 1 ? last : 0xffffffff));
+    const state = automaton.state.map((_, i) => randomWord(0.5) & (i % words === words - 1 ? last : 0xffffffff));
     Object.assign(automaton, { past: [], state, steps: 0, until: Infinity });
 }
 
