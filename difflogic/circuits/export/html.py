@@ -31,7 +31,7 @@ from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
-SCRIPTS = ("drawing.js", "play.js", "figure.js", "page.js")
+SCRIPTS = ("drawing.js", "play.js", "figure.js", "controls.js", "page.js")
 """Template files of the page's scripts, in order, which follow `engines.js`."""
 _MOST_STATEMENTS = 5_000
 """Maximum number of gates in a shader, so that a browser compiles it in seconds; larger circuits use JavaScript."""

@@ -40,7 +40,7 @@ def export(controller: Controller, name: str) -> Files:
         style="".join(map(template, ("page.css", "figure.css", "controller.css"))),
         drawing=drawn,
         data=json.dumps(data),
-        script=script("drawing.js", "play.js", "controller.js"),
+        script=script("drawing.js", "play.js", "controls.js", "controller.js"),
     )
     return {f"{name}.html": page}
 

@@ -1,4 +1,3 @@
-const element = (id) => document.getElementById(id);
 const SPEEDS = [5, 10, 25, 50, 200]; // steps a second; 50 are real time
 const names = circuit.observations.map((observation) => observation.name);
 const trained = circuit.observations.map((observation) => observation.thresholds);
@@ -158,18 +157,10 @@ const ACTIONS = {
     left: () => push(-1),
     right: () => push(1),
 };
-const KEYS = { " ": "play", s: "step", b: "again", arrowleft: "left", arrowright: "right" };
 for (const [id, action] of Object.entries(ACTIONS)) element(id).addEventListener("click", action);
 element("reset").addEventListener("click", resetThresholds);
 
-document.addEventListener("keydown", (event) => {
-    if (!circuit.pole || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("button, input, summary")) return;
-    const action = KEYS[event.key.toLowerCase()];
-    if (!action) return;
-    event.preventDefault();
-    ACTIONS[action]();
-});
+if (circuit.pole) listenToKeys({ " ": "play", s: "step", b: "again", arrowleft: "left", arrowright: "right" });
 
 element("scene").addEventListener("pointerdown", (event) => {
     const box = element("scene").getBoundingClientRect();
@@ -178,15 +169,7 @@ element("scene").addEventListener("pointerdown", (event) => {
 });
 
 const TEXTS = { speed: (value) => `${SPEEDS[value]} steps a second`, strength: (value) => `${(0.1 * value).toFixed(1)} rad/s` };
-for (const [id, text] of Object.entries(TEXTS)) {
-    const show = () => {
-        if (id === "speed") player.speed = SPEEDS[element(id).value];
-        element(`${id}-text`).textContent = text(element(id).value);
-        element(id).setAttribute("aria-valuetext", text(element(id).value));
-    };
-    element(id).addEventListener("input", show);
-    show();
-}
+showRanges(TEXTS, player, SPEEDS);
 
 for (const id of ["scene", "drive", "keys"]) circuit.pole ? element(id).removeAttribute("hidden") : element(id).setAttribute("hidden", "");
 beginAgain();

@@ -2,7 +2,6 @@ const SPEEDS = [1, 2, 5, 10, 20, 60, 240, 1000];
 const SIZES = [16, 24, 32, 48, 64, 96, 128, 256, 512];
 const MOST_OPERATIONS = 5e7; // operations to find the image
 
-const element = (id) => document.getElementById(id);
 const figure = new Figure(element("figure"));
 const canvas = figure.now;
 
@@ -258,15 +257,7 @@ element("laboratory").addEventListener("toggle", laboratory);
 
 const ACTIONS = { random: fillRandom, one: oneCell, clear };
 for (const [id, action] of Object.entries(ACTIONS)) element(id).addEventListener("click", () => automaton.then(action));
-const KEYS = { " ": "play", s: "step", b: "again", r: "random", o: "one", c: "clear", d: "damage" };
-
-document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button, select, input, summary")) return;
-    const button = KEYS[event.key.toLowerCase()];
-    if (!button) return;
-    event.preventDefault();
-    element(button).click();
-});
+listenToKeys({ " ": "play", s: "step", b: "again", r: "random", o: "one", c: "clear", d: "damage" });
 
 if (circuit.neighbourhood === "line") automaton.height = 1;
 const sizes = SIZES.map((side) => [circuit.neighbourhood === "line" ? 1 : side, side]);
@@ -305,15 +296,7 @@ const TEXTS = {
     width: (value) => `${value} × ${value}`,
     rate: (value) => `${value} %`,
 };
-for (const [id, text] of Object.entries(TEXTS)) {
-    const show = () => {
-        if (id === "speed") figure.speed = SPEEDS[element(id).value];
-        element(`${id}-text`).textContent = text(element(id).value);
-        element(id).setAttribute("aria-valuetext", text(element(id).value));
-    };
-    element(id).addEventListener("input", show);
-    show();
-}
+showRanges(TEXTS, figure, SPEEDS);
 const showRate = () => (element("rate").disabled = element("update").value === "sync");
 element("update").addEventListener("change", showRate);
 showRate();
