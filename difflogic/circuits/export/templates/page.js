@@ -100,15 +100,11 @@ function failed(error) {
 // Sets the initial state of the training in the middle of the grid; playing pauses at the step of the image.
 function beginAgain() {
     const home = circuit.home;
-    automaton.past = [];
     if (home === null || home.start === "random") return fillRandom();
     if (home.start === "seed") oneCell();
     else clear();
     const down = (automaton.height >> 1) - (home.height >> 1), right = (automaton.width >> 1) - (home.width >> 1);
-    for (const [y, x, c] of home.ones) {
-        const v = y + down, u = x + right;
-        if (v >= 0 && u >= 0 && v < automaton.height && u < automaton.width) automaton.set(v, u, c, 1);
-    }
+    for (const [y, x, c] of home.ones) fillSquare(y + down, x + right, 1, 1, [c]);
     automaton.until = image.stays ? Infinity : home.steps;
 }
 
@@ -131,32 +127,26 @@ function clear() {
 
 function oneCell() {
     clear();
-    for (let c = 0; c < circuit.channels; c++) automaton.set(automaton.height >> 1, automaton.width >> 1, c, 1);
+    fillSquare(automaton.height >> 1, automaton.width >> 1, 1, 1);
 }
 
-// Calls `change(y, x)` for the cells of a square around a cell, inside the grid.
-function around(y, x, side, change) {
-    const reach = side >> 1;
-    for (let v = Math.max(0, y - reach); v <= Math.min(automaton.height - 1, y - reach + side - 1); v++)
-        for (let u = Math.max(0, x - reach); u <= Math.min(automaton.width - 1, x - reach + side - 1); u++) change(v, u);
-}
-
-function damage(y, x, side) {
-    around(y, x, side, (v, u) => {
-        for (let c = 0; c < circuit.channels; c++) automaton.set(v, u, c, 0);
-    });
+// Sets channels, by default all, of the cells of a square around a cell, inside the grid.
+function fillSquare(y, x, side, value, channels = circuit.origin.keys()) {
+    const top = y - (side >> 1), left = x - (side >> 1);
+    for (const c of channels)
+        for (let v = Math.max(0, top); v < Math.min(automaton.height, top + side); v++)
+            for (let u = Math.max(0, left); u < Math.min(automaton.width, left + side); u++) automaton.set(v, u, c, value);
 }
 
 function damageMiddle() {
-    damage(automaton.height >> 1, automaton.width >> 1, Math.max(2, Math.round(automaton.height * 0.3)));
+    fillSquare(automaton.height >> 1, automaton.width >> 1, Math.max(2, Math.round(automaton.height * 0.3)), 0);
 }
 
 function useBrush(y, x, kind) {
     const side = Number(element("width").value), channel = element("channel").value;
     if (kind === "look") return;
-    if (kind === "damage") return damage(y, x, side);
-    const wanted = channel === "visible" ? [...Array(circuit.visible).keys()] : [Number(channel)];
-    around(y, x, side, (v, u) => wanted.forEach((c) => automaton.set(v, u, c, kind === "paint")));
+    if (kind === "damage") return fillSquare(y, x, side, 0);
+    fillSquare(y, x, side, kind === "paint", channel === "visible" ? Array(circuit.visible).keys() : [Number(channel)]);
 }
 
 // --- drawing
