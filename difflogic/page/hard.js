@@ -68,10 +68,26 @@ function polynomial(gate) {
 }
 
 /**
- * Evaluates gates on 32 lanes: `places` has bit, a and b of each, `masks` its polynomial.
- * @param {Int32Array} values @param {Int32Array} places @param {Int32Array} masks
+ * Compiles gates for `run`: `places` has bit, a and b of each, `masks` its polynomial, of which each coefficient has 32 lanes.
+ * @param {number[][]} rows @param {(bit: number) => { to: number, lane: number }[]} changes gates that replace a bit's in a lane
  */
-function runRows(values, places, masks) {
+function compiled(rows, changes = () => []) {
+    const places = new Int32Array(3 * rows.length),
+        masks = new Int32Array(4 * rows.length);
+    for (const [n, [bit, gate, a, b]] of rows.entries()) {
+        const own = polynomial(gate).map((on) => -on);
+        for (const { to, lane } of changes(bit)) {
+            const mask = 1 << lane;
+            for (const [place, on] of polynomial(to).entries()) own[place] = on ? own[place] | mask : own[place] & ~mask;
+        }
+        places.set([bit, a, b], 3 * n);
+        masks.set(own, 4 * n);
+    }
+    return { places, masks };
+}
+
+/** Evaluates compiled gates on 32 lanes. @param {Int32Array} values of all nodes @param {ReturnType<typeof compiled>} gates */
+function run(values, { places, masks }) {
     for (let n = 0, m = 0; n < places.length; n += 3, m += 4) {
         const a = values[places[n + 1]],
             b = values[places[n + 2]];
@@ -154,18 +170,8 @@ class HardCircuit {
         return this;
     }
 
-    /** Compiles the gates to `c0 ^ ca a ^ cb b ^ cab a b`, where each coefficient is a mask of 32 bits. */
     compile() {
-        const count = this.rows.length;
-        this.places = new Int32Array(3 * count);
-        this.masks = new Int32Array(4 * count);
-        this.rows.forEach(([bit, gate, a, b], n) => {
-            this.places?.set([bit, a, b], 3 * n);
-            this.masks?.set(
-                polynomial(gate).map((on) => -on),
-                4 * n,
-            );
-        });
+        this.compiled = compiled(this.rows);
         /** Values of all nodes, 32 cells in a word. */
         this.values = new Int32Array(this.layout.patchNodes + this.layout.gates.length + this.added.length);
     }
@@ -174,7 +180,7 @@ class HardCircuit {
     evaluate(patch, result) {
         const values = /** @type {Int32Array} */ (this.values);
         values.set(patch);
-        runRows(values, /** @type {Int32Array} */ (this.places), /** @type {Int32Array} */ (this.masks));
+        run(values, /** @type {ReturnType<typeof compiled>} */ (this.compiled));
         for (let c = 0; c < this.outputs.length; c++) result[c] = values[this.outputs[c]];
     }
 

@@ -150,18 +150,7 @@ class LocalSearch {
             needed = [...read].sort((a, b) => a - b);
             part = reduced(layout, gates, changed, needed);
         }
-        const count = part.rows.length,
-            places = new Int32Array(3 * count),
-            masks = new Int32Array(4 * count);
-        for (const [n, [bit, gate, a, b]] of part.rows.entries()) {
-            places.set([bit, a, b], 3 * n);
-            const own = polynomial(gate).map((on) => -on);
-            for (const { to, lane } of changed.get(layout.gates[bit - patchNodes]) ?? []) {
-                const bit = 1 << lane;
-                for (const [place, on] of polynomial(to).entries()) own[place] = on ? own[place] | bit : own[place] & ~bit;
-            }
-            masks.set(own, 4 * n);
-        }
+        const program = compiled(part.rows, (bit) => changed.get(layout.gates[bit - patchNodes]) ?? []);
         const values = new Int32Array(patchNodes + layout.gates.length),
             inputs = Int32Array.from(part.inputs);
         let state = Int32Array.from(this.start, (bit) => -bit),
@@ -173,7 +162,7 @@ class LocalSearch {
                         from = patches[9 * cell + (bit % PATCH)];
                     values[bit] = from < 0 ? 0 : state[from * channels + Math.floor(bit / PATCH)];
                 }
-                runRows(values, places, masks);
+                run(values, program);
                 for (let i = 0; i < needed.length; i++) next[cell * channels + needed[i]] = values[part.outputs[i]];
             }
             [state, next] = [next, state];
