@@ -239,13 +239,17 @@ class Trainer {
             const began = performance.now(),
                 most = Math.min(stop, stage.until) - this.state.epoch;
             const losses = await this.locked(() => this.model.train(this.state.epoch, most));
-            this.state.epoch += losses.length;
-            this.losses.push(...losses);
             const now = (1000 * losses.length) / (performance.now() - began);
-            this.perSecond = this.losses.length > losses.length ? 0.8 * this.perSecond + 0.2 * now : now;
-            const cells = stage.height * stage.width * this.model.plan.batch;
-            this.onEvent({ kind: "epochs", epoch: this.state.epoch, losses, perSecond: this.perSecond, cells });
+            this.perSecond = this.losses.length ? 0.8 * this.perSecond + 0.2 * now : now;
+            this.advanced(losses, stage.height * stage.width * this.model.plan.batch);
         }
+    }
+
+    /** Stores and reports the losses of epochs. @param {ArrayLike<number>} losses @param {number} cells that a loss is the sum of, 0 if there is none */
+    advanced(losses, cells) {
+        this.losses.push(...Array.from(losses));
+        this.state.epoch += losses.length;
+        this.onEvent({ kind: "epochs", epoch: this.state.epoch, losses, perSecond: this.perSecond, cells });
     }
 
     /** Runs an epoch of the search, which begins with the current hard circuit. @param {LocalSearch} search */
@@ -255,16 +259,9 @@ class Trainer {
             this.gates = Uint8Array.from(new Uint32Array(await this.locked(() => this.model.download("gate_ids"))));
             this.onEvent({ kind: "search", epoch: this.state.epoch });
         }
-        await search.search(this.gates, ++this.state.epoch);
-        this.losses.push(Number.NaN);
+        await search.search(this.gates, this.state.epoch + 1);
         this.perSecond = 1000 / (performance.now() - began);
-        this.onEvent({
-            kind: "epochs",
-            epoch: this.state.epoch,
-            losses: [Number.NaN],
-            perSecond: this.perSecond,
-            cells: 0,
-        });
+        this.advanced([Number.NaN], 0);
     }
 
     /** Evaluates on the grids of the task, independent of the stage, and tests a circuit that is right on all. */
