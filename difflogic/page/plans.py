@@ -167,11 +167,8 @@ def preset_data(name: str, white: bool = False) -> Data:
 
 def _stage(config: Config, until: int) -> Data:
     task = config.task
-    plans = {kind: plan_data(recorded(config, software), config) for kind, software in _KINDS.items()}
+    plans = {kind: plan_data(recorded(config, kind == "software"), config) for kind in ("hardware", "software")}
     return {"until": until, "height": task.height, "width": task.width, "steps": task.steps, "plans": plans}
-
-
-_KINDS = {"hardware": False, "software": True}
 
 
 def recorded(config: Config, software: bool) -> RecordedRun:
