@@ -79,7 +79,6 @@ class GpuEngine {
 
     constructor(/** @type {GPUDevice} */ device, /** @type {GPUComputePipeline} */ pipeline) {
         this.device = device;
-        this.lost = device.lost;
         this.pipeline = pipeline;
     }
 

@@ -78,7 +78,7 @@ const automaton = {
     async use(name) {
         if (name === "gpu") {
             automaton.engine = await GpuEngine.create();
-            automaton.engine.lost.then((why) => say("The GPU was lost (" + why.message + "): JavaScript computes.", "js"));
+            automaton.engine.device.lost.then((why) => say("The GPU was lost (" + why.message + "): JavaScript computes.", "js"));
         } else automaton.engine = new ScriptEngine();
         element("engine").value = name;
     },

@@ -18,21 +18,17 @@ prove(async () => {
         canvas.dispatchEvent(new PointerEvent(type, { clientX, clientY, buttons, bubbles: true, pointerId: 1 }));
     }
 
-    async function agrees(engine, run) {
+    async function agrees(engine, { height, width, steps, start, fires }) {
         await automaton.use(engine);
-        await automaton.resize(run.height, run.width);
-        automaton.state = Uint32Array.from(run.start);
-        const size = run.height * automaton.words();
-        const fires = [];
-        for (let i = 0; i < run.steps; i++) fires.push(Uint32Array.from(run.fires.slice(i * size, (i + 1) * size)));
-        const after = await automaton.engine.advance(automaton.state, run.height, run.width, fires);
+        const size = height * wordsOf(width);
+        const masks = Array.from({ length: steps }, (_, i) => Uint32Array.from(fires.slice(i * size, (i + 1) * size)));
+        const after = await automaton.engine.advance(Uint32Array.from(start), height, width, masks);
         report.runs.push({ engine, after: Array.from(after) });
     }
 
     async function engines() {
-        const there = await GpuEngine.create().then(() => "", (error) => error.message);
-        report.webgpu = there;
-        for (const run of proof.runs) for (const engine of there ? ["js"] : ["js", "gpu"]) await agrees(engine, run);
+        report.webgpu = await GpuEngine.create().then(() => "", (error) => error.message);
+        for (const run of proof.runs) for (const engine of report.webgpu ? ["js"] : ["js", "gpu"]) await agrees(engine, run);
     }
 
     async function beginning() {
