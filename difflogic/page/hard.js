@@ -1,7 +1,6 @@
 "use strict";
 // The hard circuit, of the most probable gates, which the page shows and exports, as in difflogic/model/cell_netlist.py.
 
-const ALPHABET = ".123456789";
 /** The circuit that engines.js runs. @type {any} */
 let circuit = { channels: 1, periodic: false };
 /** @type {HardCircuit | null} */
@@ -12,21 +11,15 @@ function cell(patch, result) {
     /** @type {HardCircuit} */ (current).evaluate(patch, result);
 }
 
-/** Returns the bits `[row][column][channel]` of rows of text. @param {string[]} rows @param {number} channels */
-function decodeImage(rows, channels) {
-    return Uint8Array.from(
-        rows.flatMap((row) =>
-            [...row].flatMap((letter) => Array.from({ length: channels }, (_, c) => (ALPHABET.indexOf(letter) >> c) & 1)),
-        ),
-    );
-}
-
 /**
- * Returns the target of a task on a grid of this size.
+ * Returns the target `[row][column][channel]` of a task on a grid of this size.
  * @param {any} task @param {number} height @param {number} width
  */
 function targetOf(task, height, width) {
-    if (task.target === "picture") return decodeImage(task.picture, task.loss_channels);
+    if (task.target === "picture") {
+        const bitsOf = (/** @type {string} */ cell) => Array.from({ length: task.loss_channels }, (_, c) => (Number(cell) >> c) & 1);
+        return Uint8Array.from([...task.picture.join("").replaceAll(".", "0")].flatMap(bitsOf));
+    }
     const bits = new Uint8Array(height * width * task.loss_channels);
     for (let y = 0; y < height; y++) {
         for (let x = 0; x < width; x++) bits[(y * width + x) * task.loss_channels] = ((y >> 1) + (x >> 1)) % 2;
