@@ -66,8 +66,6 @@ class PageDevice {
         this.software = Boolean(info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter);
         /** @type {Map<string, Promise<GPUComputePipeline>>} */
         this.pipelines = new Map();
-        /** @type {Map<string, GPUBindGroupLayout>} */
-        this.layouts = new Map();
         /** Resolves when the device is lost. @type {Promise<RefusedError>} */
         this.lost = new Promise((resolve) => {
             handle.lost.then(({ message, reason }) => {
@@ -79,19 +77,10 @@ class PageDevice {
     }
 
     layout(/** @type {string} */ kernel, /** @type {string[]} */ access) {
-        let layout = this.layouts.get(kernel);
-        if (!layout) {
-            /** @type {Record<string, GPUBufferBindingType>} */
-            const types = { uniform: "uniform", read: "read-only-storage", read_write: "storage" };
-            const entries = access.map((kind, binding) => ({
-                binding,
-                visibility: GPUShaderStage.COMPUTE,
-                buffer: { type: types[kind] },
-            }));
-            layout = this.handle.createBindGroupLayout({ label: kernel, entries });
-            this.layouts.set(kernel, layout);
-        }
-        return layout;
+        /** @type {Record<string, GPUBufferBindingType>} */
+        const types = { uniform: "uniform", read: "read-only-storage", read_write: "storage" };
+        const entries = access.map((kind, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: types[kind] } }));
+        return this.handle.createBindGroupLayout({ label: kernel, entries });
     }
 
     /** Returns a pipeline, which all stages share. */
