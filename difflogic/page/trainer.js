@@ -43,6 +43,7 @@ class Trainer {
         };
         this.base = this.state.seed;
         this.perSecond = 0;
+        this.probes = new Uint8Array(); // evaluation grids
         /** The hard circuit, once it is searched. @type {Uint8Array | null} */
         this.gates = null;
         /** @type {LocalSearch | null} */
@@ -182,7 +183,7 @@ class Trainer {
         this.gates = null;
         this.repaired = null;
         this.search = preset.config.search.begin ? new LocalSearch(preset, this.layout, seed, plans.constants) : null;
-        this.probes = preset.random ? drawProbes(preset.config, seed, plans.constants) : new Uint8Array();
+        if (preset.random) this.probes = drawProbes(preset.config, seed, plans.constants);
         for (const [stage, stageModel] of this.models.entries()) {
             const tables = kernelTables(this.layout, stageModel.plan),
                 { height, width } = preset.stages[stage];
@@ -193,7 +194,10 @@ class Trainer {
                 const words = packGrids(own, height * width * model.channels);
                 stageModel.fill("words", toChunks(words, model.channels, new Uint32Array(stageModel.size("words") / 4)));
             }
-            if (preset.own) this.fillTarget(stageModel);
+            if (!preset.own) continue;
+            const target = targetOf(task, task.height, task.width);
+            stageModel.fill("targets", toChunks(target, task.loss_channels, new Float32Array(stageModel.size("targets") / 4)));
+            stageModel.fill("hard_targets", Uint32Array.from(Array.from(target).flatMap((bit) => [bit, 1])));
         }
         const key = keyFromSeed(seed),
             next = split(key)[0],
@@ -203,13 +207,6 @@ class Trainer {
         first.zero("nu");
         first.fill("control", Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]));
         this.enter();
-    }
-
-    fillTarget(/** @type {StageModel} */ model) {
-        const { task } = this.preset.config,
-            target = targetOf(task, task.height, task.width);
-        model.fill("targets", toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)));
-        model.fill("hard_targets", Uint32Array.from(Array.from(target).flatMap((bit) => [bit, 1])));
     }
 
     /** Computes the stage's coefficients from its logits. */
@@ -269,29 +266,22 @@ class Trainer {
         const { task } = this.preset.config,
             isLast = this.state.stage === this.models.length - 1,
             size = task.height * task.width;
-        const target = this.preset.random ? targetOf(task, task.height, task.width) : null;
-        const values = size * this.preset.config.model.channels,
-            probes = /** @type {Uint8Array} */ (this.probes);
-        let wrong = 0,
-            count = this.models.at(-1).plan.probes;
+        const target = targetOf(task, task.height, task.width);
+        const count = this.models.at(-1).plan.probes;
+        let wrong = 0;
         if (this.gates) wrong = this.search?.wrong(this.gates, [])[0].reduce((sum, bit) => sum + bit, 0) ?? 0;
         else if (isLast) wrong = await this.locked(() => this.model.evaluate());
         else {
-            const hard = await this.circuit();
-            for (let probe = 0; probe < count; probe++) {
-                wrong += hard.wrong(
-                    probes.subarray(probe * values, (probe + 1) * values),
-                    /** @type {Uint8Array} */ (target),
-                    task.height,
-                    task.width,
-                    task.steps,
-                );
+            const hard = await this.circuit(),
+                values = size * this.preset.config.model.channels;
+            for (let first = 0; first < this.probes.length; first += values) {
+                wrong += hard.wrong(this.probes.subarray(first, first + values), target, task.height, task.width, task.steps);
             }
         }
         this.evaluations.push({ epoch: this.state.epoch, wrong });
         this.onEvent({ kind: "evaluation", epoch: this.state.epoch, wrong, values: count * size * task.loss_channels });
         if (wrong) return false;
-        return target === null || isRightAfresh(await this.circuit(), this.plans.constants);
+        return !this.preset.random || isRightAfresh(await this.circuit(), this.plans.constants);
     }
 
     /** Repairs the result of the search, if possible. @param {LocalSearch} search */
