@@ -2,14 +2,9 @@
 // The hard circuit, of the most probable gates, which the page shows and exports, as in difflogic/model/cell_netlist.py.
 
 /** The circuit that engines.js runs. @type {any} */
-let circuit = { channels: 1, periodic: false };
-/** @type {HardCircuit | null} */
-let current = null;
-
-/** Computes the new state of 32 cells, for engines.js. @param {Int32Array} patch @param {Int32Array} result */
-function cell(patch, result) {
-    /** @type {HardCircuit} */ (current).evaluate(patch, result);
-}
+let circuit;
+/** Computes the new state of 32 cells, for engines.js. @type {(patch: Int32Array, result: Int32Array) => void} */
+let cell;
 
 /**
  * Returns the target `[row][column][channel]` of a task on a grid of this size.
@@ -177,15 +172,10 @@ class HardCircuit {
         for (let c = 0; c < this.outputs.length; c++) result[c] = values[this.outputs[c]];
     }
 
-    /** Makes this the circuit that engines.js runs. */
-    use() {
-        current = this;
-        circuit = { channels: this.layout.channels, periodic: this.preset.config.model.periodic };
-    }
-
     /** Returns the states `[row][column][channel]` of a rollout, the initial one included. @param {Uint8Array} start */
     rollout(start, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps, all = true) {
-        this.use();
+        circuit = { channels: this.layout.channels, periodic: this.preset.config.model.periodic };
+        cell = (patch, result) => this.evaluate(patch, result);
         const engine = new ScriptEngine(),
             fire = new Uint32Array(height * wordsOf(width)).fill(0xffffffff),
             states = [start];
