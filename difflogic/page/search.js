@@ -54,9 +54,7 @@ class LocalSearch {
 
     /** @param {Uint8Array} wrong */
     cost(wrong) {
-        let sum = 0;
-        for (let i = 0; i < wrong.length; i++) if (wrong[i]) sum += this.costs[i];
-        return sum;
+        return wrong.reduce((sum, bit, i) => sum + bit * this.costs[i], 0);
     }
 
     /** Returns gate and new function of each lane but the first. @param {Uint8Array} gates @param {Uint32Array} drawn */
