@@ -64,18 +64,6 @@ class ScriptEngine {
 
 class GpuEngine {
     name = "gpu";
-    height = 0;
-    width = 0;
-    /** @type {GPUBuffer[]} */
-    states = [];
-    /** The other buffers of a grid of this size. @type {any} */
-    fire;
-    /** @type {any} */
-    staging;
-    /** @type {any} */
-    size;
-    /** @type {GPUBindGroup[]} */
-    groups = [];
 
     constructor(/** @type {GPUDevice} */ device, /** @type {GPUComputePipeline} */ pipeline) {
         this.device = device;
@@ -97,47 +85,33 @@ class GpuEngine {
     }
 
     async advance(state, height, width, fires) {
-        this.resize(state, height, width);
-        const queue = this.device.queue, words = wordsOf(width);
-        queue.writeBuffer(this.states[0], 0, state);
+        const { device, pipeline } = this, { queue } = device, words = wordsOf(width);
+        const stored = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
+        const buffer = (size, usage) => device.createBuffer({ size, usage });
+        const states = [buffer(state.byteLength, stored), buffer(state.byteLength, stored)];
+        const mask = buffer(4 * height * words, stored), size = buffer(8, GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST);
+        const staging = buffer(state.byteLength, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST);
+        const groups = [0, 1].map((from) => {
+            const entries = [size, states[from], states[1 - from], mask].map((buffer, binding) => ({ binding, resource: { buffer } }));
+            return device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
+        });
+        queue.writeBuffer(size, 0, new Uint32Array([height, width]));
+        queue.writeBuffer(states[0], 0, state);
         fires.forEach((fire, index) => {
-            queue.writeBuffer(this.fire, 0, fire);
-            const encoder = this.device.createCommandEncoder(), pass = encoder.beginComputePass();
-            pass.setPipeline(this.pipeline);
-            pass.setBindGroup(0, this.groups[index % 2]);
+            queue.writeBuffer(mask, 0, fire);
+            const encoder = device.createCommandEncoder(), pass = encoder.beginComputePass();
+            pass.setPipeline(pipeline);
+            pass.setBindGroup(0, groups[index % 2]);
             pass.dispatchWorkgroups(Math.ceil(words / 8), Math.ceil(height / 8));
             pass.end();
             queue.submit([encoder.finish()]);
         });
-        const encoder = this.device.createCommandEncoder();
-        encoder.copyBufferToBuffer(this.states[fires.length % 2], 0, this.staging, 0, state.byteLength);
+        const encoder = device.createCommandEncoder();
+        encoder.copyBufferToBuffer(states[fires.length % 2], 0, staging, 0, state.byteLength);
         queue.submit([encoder.finish()]);
-        await this.staging.mapAsync(GPUMapMode.READ);
-        const after = new Uint32Array(this.staging.getMappedRange()).slice();
-        this.staging.unmap();
+        await staging.mapAsync(GPUMapMode.READ);
+        const after = new Uint32Array(staging.getMappedRange()).slice();
+        [...states, mask, size, staging].forEach((buffer) => buffer.destroy());
         return after;
-    }
-
-    resize(state, height, width) {
-        if (this.height === height && this.width === width) return;
-        [...this.states, this.fire, this.staging, this.size].forEach((buffer) => buffer?.destroy());
-        const both = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
-        const buffer = (size, usage) => this.device.createBuffer({ size, usage });
-        this.states = [buffer(state.byteLength, both), buffer(state.byteLength, both)];
-        this.fire = buffer(4 * height * wordsOf(width), both);
-        this.staging = buffer(state.byteLength, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST);
-        this.size = buffer(8, GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST);
-        this.device.queue.writeBuffer(this.size, 0, new Uint32Array([height, width]));
-        this.groups = [0, 1].map((from) =>
-            this.device.createBindGroup({
-                layout: this.pipeline.getBindGroupLayout(0),
-                entries: [this.size, this.states[from], this.states[1 - from], this.fire].map((buffer, binding) => ({
-                    binding,
-                    resource: { buffer },
-                })),
-            }),
-        );
-        this.height = height;
-        this.width = width;
     }
 }
