@@ -150,7 +150,7 @@ function watch(hard, place, shown, stays = false) {
     const { noise } = page,
         { channels } = hard.layout;
     const start = noise && Uint8Array.from({ length: noise.length * channels }, (_, i) => (i % channels ? 0 : noise[i / channels]));
-    const world = hardWorld(hard, start ? { height: SOUP.side, width: SOUP.side, steps: SOUP.steps, start } : place, shown);
+    const world = hardWorld(hard, start ? { height: SOUP.side, width: SOUP.side, steps: SOUP.steps, initial: start } : place, shown);
     page.last = world.until;
     if (stays) world.until = Infinity;
     page.next = null;
@@ -282,7 +282,7 @@ async function look() {
         progress.converged = converged;
         numbers();
         const show = () =>
-            watch(circuit, { ...shape, start }, (step) => paintState(soft, shape, states[Math.min(step, states.length - 1)]));
+            watch(circuit, { ...shape, initial: start }, (step) => paintState(soft, shape, states[Math.min(step, states.length - 1)]));
         if (figure.world && figure.world.steps < page.last) page.next = show;
         else show();
     } catch {

@@ -2,10 +2,10 @@
 
 import { paintState } from "../serve/web/growth.js";
 
-/** @typedef {{ height: number, width: number, steps: number, start?: Uint8Array }} Place  `start`: initial state `[row][column][channel]`, by default that of the task */
+/** @typedef {{ height: number, width: number, steps: number, initial?: Uint8Array }} Place  `initial`: the state `[row][column][channel]`, by default that of the task */
 
 /** @param {HardCircuit} hard @param {Place} place @param {(step: number) => void} shown called with each step */
-export function hardWorld(hard, { height, width, steps: until, start }, shown = () => {}) {
+export function hardWorld(hard, { height, width, steps: until, initial }, shown = () => {}) {
     const { channels } = hard.layout,
         { task, model } = hard.preset.config,
         visible = task.loss_channels,
@@ -23,7 +23,7 @@ export function hardWorld(hard, { height, width, steps: until, start }, shown = 
         steps: 0,
         until,
         again() {
-            grid = start ?? initialState(task, channels, height, width);
+            grid = initial ?? initialState(task, channels, height, width);
             Object.assign(world, { steps: 0, until });
         },
         advance(/** @type {number} */ count) {

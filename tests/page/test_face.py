@@ -395,6 +395,13 @@ def test_a_living_page_that_was_filled_here_is_proved_as_an_exported_one(opened:
     assert any("JavaScript agrees" in proof for proof in html.verify(netlist, "board", {"board.html": text}))
 
 
+def test_world_of_task_begins_with_its_initial_state(opened: Opened) -> None:
+    task = "{ height: 5, width: 5, steps: 2, start: 'seed', loss_channels: 1 }"
+    hard = f"{{ layout: {{ channels: 1 }}, preset: {{ config: {{ task: {task}, model: {{ periodic: false }} }} }} }}"
+    script = f"{module('page/world.js')}.then(({{ hardWorld }}) => hardWorld({hard}, {task}).inputs(2, 2))"
+    assert opened().js(script) == [0, 0, 0, 0, 1, 0, 0, 0, 0]
+
+
 def test_the_target_of_a_rule_is_what_the_rule_does(opened: Opened) -> None:
     page = opened()
     start = np.random.default_rng(1).integers(0, 2, (9, 9), dtype=np.uint8)
