@@ -192,10 +192,6 @@ class StageModel {
         this.device.write(this.named(name)[0], data);
     }
 
-    zero(/** @type {string} */ name) {
-        this.fill(name, new Uint8Array(this.size(name)));
-    }
-
     /** Copies logits, moments, keys and counters from another stage. */
     continue(/** @type {StageModel} */ other) {
         const encoder = this.device.handle.createCommandEncoder();

@@ -203,8 +203,7 @@ class Trainer {
             next = split(key)[0],
             first = this.model;
         first.fill("logits", drawn.logits);
-        first.zero("mu");
-        first.zero("nu");
+        for (const name of ["mu", "nu"]) first.fill(name, new Uint8Array(first.size(name)));
         first.fill("control", Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]));
         this.enter();
     }
