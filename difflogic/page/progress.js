@@ -7,9 +7,6 @@ import { Window } from "../serve/web/window.js";
 
 const write = { tick: (/** @type {number} */ value) => String(Number(value.toPrecision(3))), value: loss };
 
-/** @param {number | null} part  from 0 to 1 */
-const percent = (part) => (part === null ? "–" : `${Math.floor(100 * part)} %`);
-
 export class Progress {
     /** @param {HTMLElement} figures place of the numbers @param {HTMLElement} curves */
     constructor(figures, curves) {
@@ -29,7 +26,7 @@ export class Progress {
         /** @type {[number, number][]} */
         this.wrongs = [];
         this.perSecond = 0;
-        /** @type {number | null} */
+        /** @type {number | null} from 0 to 1 */
         this.converged = null;
         this.draw(0);
     }
@@ -71,7 +68,7 @@ export class Progress {
         this.list.fill([
             ["Epoch", state ? `${count(state.epoch)} of ${count(state.epochs)}` : "–"],
             ["Speed", rate(this.perSecond)],
-            ["Converged gates", percent(this.converged)],
+            ["Converged gates", this.converged === null ? "–" : `${Math.floor(100 * this.converged)} %`],
             ["Attempt", state ? `${state.attempt}, seed ${state.seed}` : "–"],
             ["Grid", state ? grid : "–"],
             ["Device", device],
