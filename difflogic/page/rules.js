@@ -12,7 +12,6 @@ function whyStalled(preset, losses, evaluations, { HOPELESS, PROGRESS, MEAN_OF }
     const { first_look: look, stages } = preset,
         done = losses.length;
     if (done < look) return "";
-    const cost = costsOf(stages);
     const trained = losses.slice(0, preset.config.search.begin || done), // a search has no soft loss
         soft = trained.map((loss, i) => (Number.isNaN(loss) ? Number.POSITIVE_INFINITY : loss / cellsOf(stages, i + 1)));
     const length = Math.min(MEAN_OF, soft.length);
@@ -26,7 +25,7 @@ function whyStalled(preset, losses, evaluations, { HOPELESS, PROGRESS, MEAN_OF }
         Math.min(MEAN_OF, done) + means.findIndex((mean) => PROGRESS * mean <= lowest),
         evaluations[wrong.findIndex((share) => PROGRESS * share <= fewest)]?.epoch ?? 0,
     );
-    return cost(done) >= 2 * cost(since) ? `it made no progress since epoch ${since}` : "";
+    return costOf(stages, done) >= 2 * costOf(stages, since) ? `it made no progress since epoch ${since}` : "";
 }
 
 /** Whether the epochs reached the first look, or doubled since. @param {any} preset @param {Evaluation[]} evaluations */
@@ -44,8 +43,8 @@ const cellsOf = (stages, epoch) => {
     return height * width;
 };
 
-/** Returns a function from a number of epochs to their cost in cells times steps. @param {any[]} stages */
-const costsOf = (stages) => (/** @type {number} */ epochs) =>
+/** Returns the cost of a number of epochs in cells times steps. @param {any[]} stages @param {number} epochs */
+const costOf = (stages, epochs) =>
     stages.reduce((sum, { until, height, width, steps }, i) => {
         const first = i ? stages[i - 1].until : 0,
             last = i === stages.length - 1 ? epochs : Math.min(until, epochs);
