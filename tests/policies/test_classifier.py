@@ -185,7 +185,7 @@ def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     for more, sentence in (
         ((), "contains no rows: give --data FILE"),
         (("--data", other, "--label", "kind", "--starts", 3), "--starts does not apply to the classifier"),
-        (("--data", other, "--label", "kind", "--html", tmp_path / "page.html"), "--html means nothing"),
+        (("--data", other, "--label", "kind", "--html", tmp_path / "page.html"), "--html does not apply"),
     ):
         code, told = refusal(capsys, "evaluate", function, *more)
         assert (code, sentence in told) == (2, True), told
