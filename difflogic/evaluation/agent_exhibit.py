@@ -25,14 +25,14 @@ CARD = "card.png"
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Return the gallery exhibit `name` of a completed run's best agent; each simplification pass calls `on_pass`.
+    """Return the exhibit of a completed run's best agent for the folder `name`; call `on_pass` after simplifications.
 
-    Raises CheckpointError, or RunFolderError if the run has not ended.
+    Raises CheckpointError, or RunFolderError if the run is incomplete.
     """
     named_run, run = run, chosen.run_folder(run)
     evaluation = results.read(run)
     if not evaluation:
-        raise RunFolderError(f"The training of the agents in {run} has not ended: continue it with --resume.")
+        raise RunFolderError(f"The training of the agents in {run} is incomplete: continue it with --resume.")
     best = next(item for item in evaluation["members"] if item["seed"] == evaluation["best"])
     member = restored(run, evaluation["members"].index(best) + 1)
     config, actor = member.config.require_episodes(), member.agent.actor
@@ -51,7 +51,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
             ]
     files |= {f"files/{item}": (run / item).read_bytes() for item in ("config.toml", CSV)}
     if simplified is None:
-        left_out = ["a controller: only gates that choose between discrete actions end as one."]
+        left_out = ["controller: expected agents of logic gates with discrete actions."]
     else:
         files[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
         left_out = add_exports(files, simplified.netlist, name)
@@ -88,7 +88,7 @@ def _facts(member: Member) -> str:
     config, spaces = member.config, member.environments.spaces
     actions = "dimensions of a continuous action" if spaces.continuous else "actions"
     return (
-        f"{config.subject}: {spaces.observations} numbers are seen, {spaces.actions} {actions}; "
+        f"{config.subject}: {spaces.observations} observed numbers, {spaces.actions} {actions}; "
         f"{config.made_of}; {config.algorithm} for {config.steps} steps, seed {config.seed}."
     )
 

@@ -53,7 +53,7 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """Curve of each fault test: key of its measure, numbers or probabilities of faults, and accuracies."""
+        """Curve of each fault test as `(key of the measure, numbers or probabilities of faults, accuracies)`."""
         return [(measure.key, *points(measure)) for measure in self.measures if measure.key in CURVES]
 
     @property
@@ -62,7 +62,7 @@ class RunEvaluation:
 
     @property
     def gates(self) -> dict[str, Any]:
-        """Counts of soft gates, in total and by layer, in the format of evaluation.json."""
+        """Numbers of soft gates, in total and per layer, as in `evaluation.json`."""
         counts = {name: sum(getattr(layer, name) for layer in self.layers) for name in ("gates", "active", "undecided")}
         paper = published(self.trained.config).active_gates
         return counts | {"paper_active": paper, "layers": [asdict(layer) for layer in self.layers]}
@@ -75,7 +75,7 @@ class RunEvaluation:
         return head | {"measures": [measure.to_dict() for measure in self.measures], "gates": self.gates}
 
     def files(self) -> Files:
-        """Return the contents of the evaluation's files by name, for the run folder."""
+        """Return a mapping from file name to contents, for the run folder."""
         contents: Files = {NAME: json.dumps(self.to_dict(), allow_nan=False) + "\n"}
         if self.fault_curves:
             contents[FAULTS] = plots.accuracy_png(self.fault_curves)

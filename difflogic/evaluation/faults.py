@@ -23,26 +23,26 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 
 FAULT_STREAM = 0x6661756C
-"""Constant ("faul") for the `fold_in` of the key of random faults; also added to the seed for new initial states."""
+"""Constant ("faul") folded into the random key of faults, and added to the seed for new initial states."""
 POINTS = 5
-"""Number of points per curve, excluding the point for no faults; faults double from point to point."""
+"""Number of points per curve, excluding the point without faults; each point has twice the faults of the previous."""
 PART = 8
 """Maximum number of initial states per rollout."""
 TRIALS = 8
-"""Number of random sets of stuck gates per size."""
+"""Number of random sets of stuck gates per point of a curve."""
 MOST_FAULTS = 400
-"""Maximum number of single-gate faults to test; from more faults, a random sample is tested."""
+"""Maximum number of single-gate faults to test; if there are more, a random sample of this size is tested."""
 FEW_STARTS = 8
 """Maximum number of initial states per test of a single-gate fault."""
 DRAWN = ("checkerboard", "picture", "rule")
 """Kinds of target for which the fault tests can create initial states and targets."""
 TOLD = 5
-"""Maximum number of the worst faults that the text names."""
+"""Maximum number of worst faults that the result's text lists."""
 
 
 @dataclass(frozen=True)
 class FaultTests:
-    """Fault tests with the maximum probabilities `flip` and `stuck_cells` or number `stuck_gates`; 0 omits a test."""
+    """Selection of fault tests by the maximum probability or number of faults; 0 omits a test."""
 
     flip: float = 0.0
     stuck_cells: float = 0.0
@@ -80,7 +80,7 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
     for count in counts:
         keys = [prng.fold_in(context.keys(901)[1], TRIALS * count + trial) for trial in range(TRIALS)]
         accuracies[count] = float(np.mean([_accuracy(context, _with_stuck(circuit, key, count)) for key in keys]))
-    return _measure("stuck-gates", f"gates of the {circuit.gates} that are stuck, {TRIALS} draws of each", accuracies)
+    return _measure("stuck-gates", f"stuck gates of {circuit.gates}, {TRIALS} random sets per number", accuracies)
 
 
 def _with_stuck(circuit: Circuit, key: prng.Key, count: int) -> Circuit:
@@ -100,7 +100,7 @@ def _measure(key: str, title: str, accuracies: dict[float, float]) -> Measure:
 
 
 def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
-    """Return the job for testing `circuit` on its task with the changes `task`, on grids from another seed."""
+    """Return the job for testing `circuit` on grids from another seed; `task` overrides fields of its task."""
     config = replace(context.own, seed=(context.own.seed + FAULT_STREAM) % 2**32)
     probes = {"probes": context.starts}
     # Remove the parts that only training needs, which would also sample or store initial states.
@@ -153,7 +153,7 @@ def _fault_report(accuracies: dict[str, float], without: float, faults: int) -> 
     # A fault is harmless if the intact circuit, which may have mismatches itself, is no better.
     count, harmless = len(accuracies), sum(right >= without for right in accuracies.values())
     sampled = "" if count == faults else f", sampled from {faults}"
-    text = f"{harmless} of {count} faults{sampled} do no harm; worst: {names}" if count else "it has no gates"
+    text = f"{harmless} of {count} faults{sampled} are harmless; worst: {names}" if count else "it has no gates"
     return Measure("single-stuck-gates", "one gate of the simplified circuit stuck at 0 or 1", text, accuracies)
 
 
@@ -165,9 +165,9 @@ def _shown(netlist: CellNetlist, task_job: Job, starts: Bits) -> Bits:
 
 
 def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:
-    """Return a fault measure's numbers or probabilities of faults, and the accuracy at each of them."""
+    """Return the numbers or probabilities of faults in a fault measure, and the accuracy at each of them."""
     return [float(name) for name in measure.values], list(measure.values.values())
 
 
 CURVES = ("flip", "stuck-cells", "stuck-gates")
-"""Keys of the measures to which `points` applies."""
+"""Keys of the measures that are curves, for `points`."""

@@ -1,6 +1,6 @@
 """Write galleries: `index.html` and a folder of static files per run, which any web server can host.
 
-An exhibit shows the running automaton, its animation, losses, gates and circuit, and all suitable exports.
+An exhibit shows the running automaton, its animation, losses, gates and circuit, and all supported exports.
 """
 
 import json
@@ -34,7 +34,7 @@ RULE_SIDE, RULE_STEPS = 48, 60
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """Folder `name` of a gallery: contents of `files` by path in this folder, and texts for the gallery's index."""
+    """Folder `name` of a gallery: `files` maps paths in it to contents; other texts are for the gallery's index."""
 
     name: str
     title: str
@@ -46,12 +46,12 @@ class Exhibit:
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Return the exhibit of a run's trained circuit (the best of a population), including exports.
+    """Return the exhibit of a run's trained circuit (the best model of a population), including exports.
 
     Args:
         run: Run folder.
         name: Name of the exhibit's folder.
-        on_pass: Callback after each pass of simplification.
+        on_pass: Callback after each simplification pass.
 
     Raises:
         CheckpointError: If there is no trained circuit.
@@ -94,12 +94,12 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
 
 def title_of(run: Path) -> str:
-    """Return the name of a run's folder, without the date and time that end a default name."""
+    """Return the name of a run's folder, without the date and time at the end of default names."""
     return re.sub(r"-\d{8}-\d{6}$", "", run.resolve().name)
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
-    """Add all exports that support the netlist to `files`; return a text with the reason per omitted format."""
+    """Add all exports that support the netlist to `files`; return a text with the reason for each omitted format."""
     exports, left_out = formats.exports(netlist, name)
     for form, contents in exports.items():
         for file, content in contents.items():
@@ -129,11 +129,11 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
             return []
         return [{key: measure[key] for key in ("title", "text", "paper")} for measure in saved["measures"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RunFolderError(f"{path} is not an evaluation: remove it, or ask `difflogic evaluate` again.") from error
+        raise RunFolderError(f"{path} is not an evaluation: remove it, or run `difflogic evaluate` again.") from error
 
 
 def listed(files: Files) -> list[tuple[str, str, str]]:
-    """Return `(name, path, size as text)` of each file to download."""
+    """Return `(name, path, size as text)` for each of `files` in the folder `files/`, for download."""
     downloads = []
     for path, content in sorted(item for item in files.items() if item[0].startswith("files/")):
         count = len(content if isinstance(content, bytes) else content.encode())
@@ -143,7 +143,7 @@ def listed(files: Files) -> list[tuple[str, str, str]]:
 
 
 def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield each run with a unique name for its exhibit's folder, an identifier in every export language."""
+    """Yield each run with a unique name for its exhibit's folder that is an identifier in every export language."""
     taken: set[str] = set()
     for run in runs:
         stem = word = identifier(run.resolve().name)
@@ -159,26 +159,26 @@ def runs_in(paths: Sequence[Path]) -> list[Path]:
     """Return all run folders at or below `paths`, without repetition. Raises UsageError if there are none."""
     runs = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
     if not runs:
-        raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")
+        raise UsageError(f"No runs in {', '.join(map(str, paths))}: expected run folders or folders that contain runs.")
     return runs
 
 
 def check_out(out: Path, force: bool) -> None:
     """Raise UsageError if `out` is a file, or a folder that is not empty unless `force` is True."""
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file: name a folder.")
+        raise UsageError(f"Expected a folder, but {out} is a file.")
     if not force and out.is_dir() and any(out.iterdir()):
-        raise UsageError(f"The folder {out} is not empty: --force replaces the pages in it, --out names another.")
+        raise UsageError(f"The folder {out} is not empty: use --force to replace its pages, or choose another --out.")
 
 
 def write_exhibit(out: Path, exhibit: Exhibit) -> None:
-    """Write an exhibit to the gallery `out`. Raises DifflogicError if that fails, or if a link leads out of `out`."""
+    """Write an exhibit to the gallery `out`. Raises DifflogicError if writing fails or a link leads out of `out`."""
     for file, content in exhibit.files.items():
         _write(inside(out / exhibit.name / file, out), content)
 
 
 def write_index(out: Path, exhibits: Sequence[Exhibit]) -> None:
-    """Write the page with links to all exhibits. Raises DifflogicError if that fails or a link leads out of `out`."""
+    """Write the index page to the gallery `out`. Raises DifflogicError like `write_exhibit`."""
     _write(inside(out / INDEX, out), page(INDEX, exhibits=exhibits))
 
 

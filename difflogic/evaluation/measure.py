@@ -19,7 +19,7 @@ FRAMES = 60
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Animation of a rollout: `frames`, uint8 `[n, H, W, L]`, are the first sample's loss channels at `steps`."""
+    """Animation of a rollout: `frames`, uint8 `[n, H, W, L]`, are the loss channels of the first sample at `steps`."""
 
     frames: Bits
     steps: Sequence[int]
@@ -32,11 +32,11 @@ class RolloutRecord:
     """Comparison of a rollout with its target."""
 
     wrong: npt.NDArray[np.int64]
-    """Number of mismatches per compared step and sample, including damaged cells, `[n, B]`."""
+    """Number of mismatches per compared step and sample, `[n, B]`, including damaged cells."""
     values: int
-    """Number of compared values per sample and compared step."""
+    """Number of compared values per sample and step."""
     outside: npt.NDArray[np.int64]
-    """Number of mismatches per sample at the last compared step, excluding cells of the last damage, `[B]`."""
+    """Number of mismatches per sample, `[B]`, at the last compared step, excluding the cells of the last damage."""
     film: Film
 
     __repr__ = brief
@@ -45,9 +45,9 @@ class RolloutRecord:
 def watch(
     states: Iterable[Bits], targets: Iterable[Bits | None], steps: int, damaged: tuple[slice, ...] = ()
 ) -> RolloutRecord:
-    """Compare the first L channels of each of `steps + 1` states `[B, H, W, C]` with the step's target `[H, W, L]`.
+    """Compare the first L channels of each of the `steps + 1` states `[B, H, W, C]` with its target `[H, W, L]`.
 
-    Steps with the target None are skipped. `damaged` contains the rows and columns of the last damage.
+    Steps with the target None are skipped. `damaged` contains the slices of rows and columns with the last damage.
     """
     # To save memory, store only the counts of all steps, and at most FRAMES images of the first sample.
     drawn_steps, frames, wrong = set(evenly(steps, FRAMES)), {}, []
@@ -84,7 +84,7 @@ class Measure:
     met: bool | None = None
     """True if the result is at least as good as the paper's, or None if the results are not comparable."""
     curve: Sequence[float] = ()
-    """Mean number of mismatches per sample, after each compared step."""
+    """Mean number of mismatches per sample at each compared step."""
     film: Film | None = field(default=None, repr=False)
     __repr__ = brief
 
@@ -92,7 +92,7 @@ class Measure:
     def of(
         cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
-        """Return a measure of the final mismatches in rollouts of equal length; `more` are additional values."""
+        """Return a measure of the final mismatches in rollouts of equal length; `more` is added to its values."""
         # Rollouts with other fire masks count as additional samples.
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
@@ -122,7 +122,7 @@ class Measure:
 
 
 def in_words(wrong: int, values: int, samples: int = 1) -> str:
-    """Return `exact`, or a text with the number of mismatches among all `values` of all samples."""
+    """Return `exact`, or a text with the number `wrong` of mismatches among the `values` of all samples."""
     over = f" over {samples} samples" if samples > 1 else ""
     if wrong == 0:
         return f"exact{over}"

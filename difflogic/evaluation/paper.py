@@ -12,13 +12,13 @@ class Published:
     """Published results of one experiment; a result is None if it was not published."""
 
     solved_at: int | None = None
-    """First epoch from which the hard loss is 0."""
+    """First epoch with a hard loss of 0."""
     active_gates: int | None = None
-    """Number of gates whose most probable function is neither A nor B; perception gates count once per kernel."""
+    """Number of gates whose most probable function is neither A nor B; perception gates are counted in each kernel."""
     robustness: int | None = None
-    """Mean number of mismatches over 4000 asynchronous steps of a 64x64 grid; each step zeroes a 10x10 square."""
+    """Mean number of mismatches over 4000 asynchronous steps on a 64x64 grid; each step zeroes a 10x10 square."""
     exact: bool = False
-    """True if the circuit is exact; for a board, also on sides four times as long and after self-healing."""
+    """True if the circuit is exact; for a checkerboard, also on sides four times as long and after self-healing."""
 
 
 PUBLISHED = {

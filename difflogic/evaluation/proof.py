@@ -4,7 +4,7 @@ The task determines which of three kinds of claim is proved:
 
 * every initial state: every grid of 0 and 1 in all channels reaches the target
   (`difflogic.circuits.synthesis.every_start`);
-* one initial state: the target results from the initial state of a task or sample; the text says if it persists;
+* one initial state: the initial state of a task or sample develops into the target; the text says if it persists;
 * rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
 
 The file proof.json contains the circuit, so that no other file is needed to check the proof:
@@ -14,8 +14,8 @@ The file proof.json contains the circuit, so that no other file is needed to che
      "height": 16, "width": 16, "periodic": false, "steps": 20, "fire_rate": 1.0, "rule": "",
      "target": ["..11..11", ...], "circuit_sha256": "...", "circuit": {"format": "difflogic-circuit", ...}}
 
-`steps` is the step at which the task compares, `from_step` the first step from which the claim is true. For an
-asynchronous circuit, `from_step` counts rounds in which every cell fires at least once. `fingerprint` is the hash.
+`steps` is the compared step of the task, `from_step` the first step from which the claim is true. For an
+asynchronous circuit, `from_step` counts rounds in which every cell fires at least once. `fingerprint` gives the hash.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ OWN = "difflogic"
 """Name of the built-in checker, which needs no other program."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_SAMPLES = 64
-"""Maximum number of samples that are proved, since each sample has a separate proof."""
+"""Maximum number of samples to prove, since each sample requires a separate proof."""
 MOST_STEPS = 10_000
 """Maximum number of steps of a rollout from one initial state; the rollout ends earlier if states repeat."""
 
@@ -67,14 +67,14 @@ class Claim:
     """Claim about a circuit, with all data that its proof needs."""
 
     claim: str
-    """Kind of the claim: one of CLAIMS."""
+    """Kind of claim: one of CLAIMS."""
     netlist: CellNetlist
     scenario: Scenario
     target: Bits
     """Target, uint8 `[H, W, L]`; for a rule, an empty array of shape `[0, 0, 0]`."""
     rule: str = ""
     path: Path = Path()
-    """Path of the circuit, whose folder may also contain the file of the rule."""
+    """Path of the circuit; the file of a rule is also searched in its folder."""
 
     __repr__ = brief
 
@@ -96,7 +96,7 @@ class Proof:
 
     @property
     def judge(self) -> str:
-        """Name of the checker that decided the claim."""
+        """Name of the checker that evaluated the claim."""
         return tools.ABC if self.method == model_check.METHOD else OWN
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def fingerprint(netlist: CellNetlist) -> str:
 
 
 def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] | None = None) -> Claim:
-    """Return the claim that the task of a run implies. Raises UsageError or ConfigError, like `of_circuit`."""
+    """Return the claim that a run's task implies; see `of_circuit` for arguments and errors."""
     return of_circuit(CellNetlist.of_run(trained.circuit, trained.config), trained.config, trained.path, every, size)
 
 
@@ -156,28 +156,26 @@ def of_circuit(
     """
     expected = (config.model.periodic, config.model.neighbourhood, config.task.loss_channels)
     if (netlist.periodic, netlist.neighbourhood, netlist.visible) != expected:
-        raise UsageError(
-            f"The circuit {run} differs in boundary, neighbourhood or visible channels from the task next to it."
-        )
+        raise UsageError(f"The boundary, neighbourhood or visible channels of the circuit {run} do not match its task.")
     if config.task.rule:
         if size is not None:
-            raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave `size` out.")
+            raise UsageError("A proof of a rule applies to every grid size: omit `size`.")
         return _of_rule(config, netlist, run)
     has_one = job.start(config) is not None
     if every and has_one:
         raise UsageError(
-            f'The task of {run} has one initial state ("{config.task.start}"), from which its image grows: others have '
-            "no target. Leave `every_start` out, and the rollout from it is proved."
+            f'The task of {run} has only one initial state ("{config.task.start}"), so a claim about every initial '
+            "state is not possible: omit `every_start` to prove the rollout from this state."
         )
     # Only some tasks have a target on another grid.
     if size is not None and not knows_larger_grids(config.task):
-        raise UsageError(f"The position of the image of {run} depends on the border of its grid: leave `size` out.")
+        raise UsageError(f"The position of the image of {run} depends on the border of its grid: omit `size`.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
     return Claim("one-start" if has_one else "every-start", netlist, scenario, target)
 
 
 def of_samples(trained: TrainedCircuit) -> list[Claim]:
-    """Return a claim per sample: it develops into its target. Raises UsageError if samples are unsuitable."""
+    """Return, for each sample, the claim that it develops into its target. Raises UsageError if not provable."""
     config, task = trained.config, trained.config.task
     samples = trained.data()
     if (
@@ -189,8 +187,8 @@ def of_samples(trained: TrainedCircuit) -> list[Claim]:
         or (samples.targets == IGNORED).any()
     ):
         raise UsageError(
-            f"Samples can be proved if at most {MOST_SAMPLES} are stored with the run, their other channels begin as "
-            f"zeros, and all their cells are compared once: `difflogic evaluate {trained.path}` tests others."
+            f"Cannot prove the samples: expected at most {MOST_SAMPLES}, stored with the run, with free channels that "
+            f"begin as zeros and all cells compared once. Test others with `difflogic evaluate {trained.path}`."
         )
     netlist, scenario = CellNetlist.of_run(trained.circuit, config), Scenario.of(config)
     scenarios = [replace(scenario, start="picture", picture=text_picture.encode(start)) for start in samples.x]
@@ -198,7 +196,7 @@ def of_samples(trained: TrainedCircuit) -> list[Claim]:
 
 
 def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
-    """Return the scenario and the target of a task on a grid of `height` x `width` cells."""
+    """Return the scenario and the target of a task on a grid of `height` rows and `width` columns."""
     own = resized(config, height, width)
     # A board on a grid twice as high or wide has twice the steps; an image keeps its number of steps.
     has_one = job.start(config) is not None
@@ -207,9 +205,9 @@ def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
 
 
 def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
-    """Return a grid of the circuit's cells, if possible with a target for all initial states.
+    """Return a grid of the circuit's cells, if possible with the target that all initial states should reach.
 
-    There is no target if the task has none on a grid of that size, or if cells fire at random. Raises CircuitError if
+    There is no target if the task has none on a grid of this size, or if cells fire at random. Raises CircuitError if
     the grid is too large.
     """
     grid = Grid(netlist, height, width)
@@ -226,7 +224,7 @@ def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width
 def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
     if config.task.steps != 1 or config.train.asynchronous:
         raise UsageError(
-            "A rule can be proved if a step of the task is one generation of all cells: train such a task."
+            "Expected a task with one synchronous step per generation of its rule: only such a task can be proved."
         )
     nothing = np.zeros((0, 0, 0), dtype=np.uint8)
     rule = config.task.rule.removesuffix(rules.grid(config.task.rule))
@@ -234,7 +232,7 @@ def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """Decide quickly, by three-valued simulation, if every initial state reaches the target; None for other claims."""
+    """Try a quick proof that every initial state reaches the target, without search; None for other kinds of claim."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
@@ -260,8 +258,8 @@ def _by_abc(claim: Claim, seconds: float) -> Proof:
     scenario = claim.scenario
     if claim.claim != "every-start" or scenario.fire_rate < 1:
         raise UsageError(
-            f"--checker {tools.ABC} is for claims about every initial state with cells that are all updated in each "
-            "step: leave it out, and difflogic checks the claim."
+            f"--checker {tools.ABC} supports only claims about every initial state of a synchronous circuit: omit it "
+            "to use the built-in checker."
         )
     # The checker receives the complete grid as one netlist with latches. It shares no code with our simulation.
     grid = Grid(claim.netlist, scenario.height, scenario.width, claim.target, scenario.steps)
@@ -317,16 +315,16 @@ def _when(claim: Claim, step: int) -> str:
 
 
 def _one_start(claim: Claim, seconds: float | None) -> Proof:
-    """Prove a claim by a rollout, until a state repeats (all later states are then known) or a limit is reached."""
+    """Prove a claim by a rollout that ends when a state repeats (all later states are then known) or at MOST_STEPS."""
     scenario, netlist, target = claim.scenario, claim.netlist, claim.target
     if scenario.fire_rate < 1:
         raise UsageError(
-            "The circuit is asynchronous and has one initial state: each choice of firing cells gives a different "
-            "rollout, and there are too many to prove. `difflogic evaluate` measures some of them."
+            "Cannot prove an asynchronous circuit with one initial state, since its rollout depends on which cells "
+            "fire: measure some rollouts with `difflogic evaluate`."
         )
     if (start := scenario.grid(netlist.origin)) is None:
         raise CircuitError(
-            "A proof from one initial state needs a circuit with one, but this circuit begins at random."
+            "Expected a circuit with one initial state, but the initial states of this circuit are random."
         )
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     right_from, saved, power = 0, start, 1
@@ -368,6 +366,6 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:
-    """Return the names of all fields in which a proof differs from `again`, a new proof of the same claim."""
+    """Return the names of the fields whose values in `proof` differ from those in `again`, a new proof of the claim."""
     claimed, proved = proof.to_dict(), again.to_dict()
     return [name for name in proved if claimed[name] != proved[name]]

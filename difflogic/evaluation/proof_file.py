@@ -17,12 +17,12 @@ from difflogic.model import netlist_json
 from difflogic.runs import plots
 
 NUMBERED = "proof-{}.json"
-"""File name of the proof of each sample after the first, with a number."""
+"""Template for the file name of each sample's proof after the first, by number."""
 COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 
 def read(path: Path) -> Proof:
-    """Read the file proof.json at `path` without checking the proof. Raises CircuitError if malformed."""
+    """Read the file `path` (proof.json) without checking the proof. Raises CircuitError if the file is malformed."""
     return netlist_json.load_as(partial(_from_data, path), path)
 
 
@@ -43,29 +43,29 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
         )
     netlist = netlist_json.from_data(data["circuit"])
     if netlist.scenario is None:
-        raise CircuitError("The circuit of the proof does not say its grid, start and steps: habitat is missing.")
+        raise CircuitError("The circuit of the proof has no habitat: expected its grid, initial state and steps.")
     if fingerprint(netlist) != data["circuit_sha256"]:
-        raise CircuitError("The circuit is not the one that was proved: its hash differs from circuit_sha256.")
+        raise CircuitError("The circuit was changed after the proof: its hash differs from circuit_sha256.")
     scenario, target = netlist.scenario, np.zeros((0, 0, 0), dtype=np.uint8)
     if data["claim"] == "rule":
         rule_netlist(located(data["rule"], path), netlist.periodic)  # raises an error unless it is a rule
     else:
         target = text_picture.decode([str(row) for row in data["target"]], netlist.visible)
         if target.shape[:2] != (scenario.height, scenario.width):
-            raise CircuitError(f"The target must have the grid's {scenario.width}x{scenario.height} cells.")
+            raise CircuitError(f"Expected a target of the grid's {scenario.width}x{scenario.height} cells.")
     claim = Claim(data["claim"], netlist, scenario, target, data["rule"], path)
     proof = Proof(claim, data["proved"], data["method"], data["text"], first)
     # Values that occur twice must agree, since people read the first lines and programs read the circuit.
     for name in ("height", "width", "periodic", "steps", "fire_rate"):
         if data.get(name) != (own := proof.to_dict()[name]):
             raise CircuitError(
-                f"{name} of the proof is {netlist_json.shown(data.get(name))}, but that of its circuit is {own}."
+                f"Expected {name} of the proof to be {own} as in its circuit, got {netlist_json.shown(data.get(name))}."
             )
     return proof
 
 
 def files_of(proof: Proof) -> Files:
-    """Return the contents of proof.json and, if there is a counterexample, of its .npy file and image, by name."""
+    """Return a mapping from file name to contents: proof.json, and a counterexample's .npy file and image if any."""
     files: Files = {NAME: proof.to_json()}
     if (start := proof.counterexample) is not None:
         buffer = io.BytesIO()

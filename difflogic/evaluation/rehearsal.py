@@ -28,16 +28,16 @@ FIXED_DRAWS = 16
 FIRE_RATE = 0.6
 """Fire rate in asynchronous rollouts of a synchronously trained circuit, as in the paper."""
 START_STREAM = 0x6576616C
-"""Constant ("eval") for the `fold_in` of an evaluation's key, which differs from all keys of training."""
+"""Constant ("eval") folded into an evaluation's random key, so that it differs from all keys of training."""
 
 
 def evaluation_key(config: Config) -> prng.Key:
-    """Return the random key for the evaluation of a run."""
+    """Return the random key for the evaluation of a run, which depends only on the run's seed."""
     return prng.fold_in(prng.key_from_seed(config.seed), START_STREAM)
 
 
 def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
-    """Return initial states `[count, H, W, C]`, 0 or 1, as in training; random states are sampled with `key`."""
+    """Return initial states `[count, H, W, C]` of 0 and 1, as in training; random states are sampled with `key`."""
     task = config.task
     shape = (count, task.height, task.width, config.model.channels)
     return events.draw_starts(task.start, key, shape, job.start(config))
@@ -55,7 +55,7 @@ class EvaluationContext:
     others: Dataset | None = None
     """Samples to test instead of the run's held-out samples, or None."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings for new samples of a task in Python, which override the run's settings."""
+    """Settings of a task in Python that override the run's settings, for new samples."""
 
     @cached_property
     def samples(self) -> Dataset | None:
@@ -65,10 +65,10 @@ class EvaluationContext:
 
     @property
     def samples_are(self) -> str:
-        """Kind of the samples, as text for titles."""
+        """Kind of samples, as text for titles."""
         if self.others is not None:
             return "other samples"
-        return "samples that were held out" if self.config.data.held_out else "samples, all learned from"
+        return "held-out samples" if self.config.data.held_out else "training samples"
 
     @property
     def config(self) -> Config:
@@ -95,11 +95,11 @@ class EvaluationContext:
 
     @property
     def asynchronous_rate(self) -> float:
-        """Fire rate of asynchronous rollouts: as in training or, for a synchronous circuit, as in the paper."""
+        """Fire rate of asynchronous rollouts: the rate of training or, for a synchronous circuit, of the paper."""
         return self.config.train.fire_rate if self.config.train.asynchronous else FIRE_RATE
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
-        """Return two random keys for the test number `test`: for initial states, and for fire masks and damage."""
+        """Return the random keys of test number `test`: one for initial states, one for fire masks and damage."""
         # Numbers of tests are hundreds apart, so that repeated rollouts can use the next ones. Persistence has the same
         # number as accuracy, since it continues the same rollouts.
         start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
@@ -116,7 +116,7 @@ class EvaluationContext:
         targets: Iterable[Bits | None] | None = None,
         start: Bits | None = None,
     ) -> RolloutRecord:
-        """Compare a rollout on the grid of `config` with its target; `test` is the number of the test for `keys`."""
+        """Compare a rollout on the grid of `config` with its target; `test` is the test number for the `keys`."""
         start_key, play_key = self.keys(test)
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
@@ -126,7 +126,7 @@ class EvaluationContext:
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
-        """Compare rollouts from all initial states with the target; repeat asynchronous rollouts with other masks."""
+        """Compare rollouts from all initial states with the target; repeat asynchronous ones with other fire masks."""
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         # With one initial state the masks are the only random numbers.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
@@ -134,7 +134,7 @@ class EvaluationContext:
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]
 
     def soft_loss(self, test: int) -> float:
-        """Return the soft circuit's sum of squared errors after T steps, averaged over the initial states of `test`."""
+        """Return the soft circuit's summed squared error after T steps, the mean over the initial states of `test`."""
         task, train = self.own.task, self.config.train
         start_key, mask_key = self.keys(test)
         start = fresh_starts(self.own, self.starts if self.draws_starts else 1, start_key)

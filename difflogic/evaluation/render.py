@@ -1,4 +1,4 @@
-"""Draw a rollout of a run (as an animation or a strip), its gates or its losses to a file."""
+"""Draw a run to a file: a rollout (as an animation or a strip), its gates or its losses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,29 +31,29 @@ from difflogic.system.files import Output, check_links
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
 FILM_FRAMES, STRIP_FRAMES = 200, 8
-"""Default maximum number of states in an animation and in a strip."""
+"""Default maximum numbers of states in an animation and in a strip."""
 
 
 @dataclass(frozen=True)
 class RenderSpec:
-    """Specification of a rollout to draw; a field that is None takes the value from training."""
+    """Specification of a rollout to draw; the default of a field that is None is the value from training."""
 
     size: tuple[int, int] | None = None
     """Rows and columns of the grid."""
     steps: int | None = None
     start: str | None = None
-    """Initial state: one of `config.choices.STARTS`, a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image file."""
+    """One of `config.choices.STARTS`, an image file, or a .npy file of zeros and ones, `[H, W]` or `[H, W, C]`."""
     seed: int | None = None
-    """Seed for the random initial state, fire masks and places of damage."""
+    """Seed of the random initial state, fire masks and damage positions."""
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
     rollouts: int = 1
-    """Number of rollouts from one initial state, drawn side by side, with different masks and places of damage."""
+    """Number of rollouts drawn side by side, from one initial state, with different fire masks and damage positions."""
 
 
 def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
-    """Return the states `[H, W, C]` of rollout number `draw`, and the number of steps. Raises UsageError."""
+    """Return the states `[H, W, C]` of rollout number `draw` (from 0) and the number of steps. Raises UsageError."""
     task = trained.config.task
     config = resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
@@ -85,7 +85,7 @@ def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng
     if start is None or start == config.task.start:
         return np.asarray(rehearsal.fresh_starts(config, 1, key)[0])
     if start == "picture":
-        raise UsageError("The run has no initial image: name a file, such as --start start.png.")
+        raise UsageError("The run has no initial image: give an image file, such as --start start.png.")
     if start in ("random", "boards"):
         return np.asarray(events.draw_starts("random", key, (1, *shape), None)[0])
     if start == "seed":
@@ -99,8 +99,8 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
     height, width, channels = bits.shape
     if height > grid.shape[0] or width > grid.shape[1] or channels > grid.shape[2]:
         raise DataError(
-            f"{name} has {width}x{height} cells of {channels} channels, but the grid has {grid.shape[1]}x"
-            f"{grid.shape[0]} of {grid.shape[2]}: give a larger --size."
+            f"{name} does not fit into the grid: expected at most {grid.shape[1]}x{grid.shape[0]} cells of "
+            f"{grid.shape[2]} channels, got {width}x{height} cells of {channels}. Give a larger --size."
         )
     # As in training and `simulate`, an odd margin is larger at the bottom and at the right.
     top, left = (grid.shape[0] - height) // 2, (grid.shape[1] - width) // 2
@@ -108,14 +108,14 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
 
 
 def _from_file(path: Path, config: Config) -> Bits:
-    """Return the bits `[h, w, c]` in a .npy or image file; an image is reduced to the target's number of colours."""
+    """Return the bits `[h, w, c]` of a .npy or image file; an image is reduced to the target's number of colours."""
     if path.suffix.lower() in PICTURES:
         channels = config.task.loss_channels
         colors = next((count for count, needed in picture_file.CHANNELS.items() if needed >= channels), 64)
         return picture_file.load(path, colors).bits
     if path.suffix.lower() != ".npy":
         kinds = ", ".join((".npy", *PICTURES))
-        raise UsageError(f"A start is {', '.join(STARTS)}, or a file that ends with {kinds}, got {str(path)!r}.")
+        raise UsageError(f"Expected --start {', '.join(STARTS)} or a file ending in {kinds}, got {str(path)!r}.")
     array = bits_in(path, "start", "[H, W]", "[H, W, C]")
     return array if array.ndim == 3 else array[..., None]
 
@@ -124,13 +124,13 @@ Channels = Literal["loss", "all"] | int
 
 
 def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np.uint8]:
-    """Return a state `[H, W, C]` as RGB `[h, w, 3]`: loss channels in colour, all channels as tiles, or one channel."""
+    """Return RGB `[h, w, 3]` of a state `[H, W, C]`: loss channels in colour, all channels as tiles, or one channel."""
     if channels == "all":
         return film.tiles(state)
     if channels == "loss":
         return plots.colors(state[..., :loss_channels])
     if not 0 <= channels < state.shape[-1]:
-        raise UsageError(f"There is no channel {channels}: a cell has channels 0 to {state.shape[-1] - 1}.")
+        raise UsageError(f"Expected a channel from 0 to {state.shape[-1] - 1}, got {channels}.")
     return plots.colors(state[..., channels : channels + 1])
 
 
@@ -163,9 +163,9 @@ def render(
     Args:
         run: Run, run folder or checkpoint file.
         out: File to write, as an animation (.gif or .apng) or a strip of states (.png).
-        what: What to draw: `rollout`, `gates` or `loss`.
-        spec: Size, steps, initial state and damage of the rollout.
-        look: Channels, scale and steps to show.
+        what: Subject of the image: `rollout`, `gates` or `loss`.
+        spec: Size, steps, initial state and damage of the rollout, or None for those of training.
+        look: Channels, scale and steps to show, or None for the defaults.
         engine: Engine that computes the rollout, or None for the engine of the run.
         member: Model of a population, counted from 1, or None for the best model.
         force: Whether to replace an existing file.
@@ -186,7 +186,7 @@ def render(
         data = plots.gates_png(census(trained.circuit), f"{trained.title}: gates by layer")
     elif what == "loss":
         if not trained.rows:
-            raise UsageError(f"There are no metrics next to {trained.path}: name a run folder with metrics.jsonl.")
+            raise UsageError(f"No metrics for {trained.path}: expected a run folder with metrics.jsonl.")
         data = plots.loss_png(trained.rows, trained.config, trained.title)
     else:
         data = rollout_picture(engine or engine_of(trained), trained, spec or RenderSpec(), look or Look(), kind)
@@ -195,7 +195,7 @@ def render(
 
 
 def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
-    """Return a drawn rollout in the format `kind`: `gif`, `apng`, or `png` (strip). Raises UsageError or LimitError."""
+    """Return a rollout as an image in the format `kind`: `gif`, `apng` or `png`. Raises UsageError or LimitError."""
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     height, width = spec.size or (task.height, task.width)
@@ -209,8 +209,8 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     rate = trained.config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     if spec.rollouts > 1 and rate == 1 and (spec.damage is None or spec.damage.place != "random"):
         raise UsageError(
-            "All rollouts of this circuit from one initial state are the same: give --async, so that other cells fire "
-            "in each, or leave --rollouts out."
+            "All rollouts of this synchronous circuit from one initial state are identical: add --async for random "
+            "fire masks, or omit --rollouts."
         )
     played = zip(*(states(engine, trained, spec, draw)[0] for draw in range(spec.rollouts)), strict=True)
     steps_shown, loss_channels = set(shown), trained.config.task.loss_channels
@@ -231,16 +231,16 @@ def _shown(requested: Sequence[int] | None, steps: int, most: int) -> list[int]:
         return evenly(steps, most)
     beyond = [step for step in requested if not 0 <= step <= steps]
     if beyond:
-        raise UsageError(f"The rollout has steps 0 to {steps}, but step {beyond[0]} should be shown.")
+        raise UsageError(f"Expected steps from 0 to {steps}, the length of the rollout, got {beyond[0]}.")
     return sorted(set(requested))
 
 
 def kind_of(path: Path, what: str) -> str:
-    """Return the image format for the suffix of `path`. Raises UsageError if `what` does not support this suffix."""
+    """Return the image format for the suffix of `path`. Raises UsageError if the suffix is unsupported for `what`."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
-        raise UsageError(f"Unknown kind of image {what!r}: expected {', '.join(DRAWINGS)}.")
+        raise UsageError(f"Unknown kind of image {what!r}: expected one of {', '.join(DRAWINGS)}.")
     expected = ", ".join(KINDS) if what == "rollout" else ".png"
     if kind is None or (what != "rollout" and kind != "png"):
-        raise UsageError(f"The ending of {path} says what to write: for {what} expected {expected}.")
+        raise UsageError(f"Expected a file name ending in {expected} for {what}, got {path}.")
     return kind

@@ -46,7 +46,7 @@ def to_html(evaluation: RunEvaluation) -> str:
 
 
 def page(file: str, **values: Any) -> str:
-    """Render the template `file` with `values`. Raises an error if a value is missing."""
+    """Return the HTML of the template `file` with `values`. Raises an error if a value is missing."""
     return _environment().get_template(file).render(version=__version__, **values)
 
 

@@ -23,14 +23,14 @@ from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 
 STRETCH_BYTES = 1 << 24
-"""Maximum size in bytes of the states in a chunk, which has at least one step."""
+"""Maximum size in bytes of a chunk's states; a chunk has at least one step."""
 FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
-"""Constants ("fire", "dama") for the `fold_in` of the keys of fire masks and of damage places."""
+"""Constants ("fire", "dama") folded into the random keys of fire masks and damage positions."""
 
 
 @dataclass(frozen=True)
 class DamagePlan:
-    """Times and place of damage, which zeroes all channels in a square of side `side`, clipped at the border."""
+    """Times and place of damage, which zeroes all channels in a square of `side` cells, clipped at the border."""
 
     side: int
     steps: Sequence[int]
@@ -39,16 +39,16 @@ class DamagePlan:
     """First row and column of the square, `centre`, or `random` for a random place per sample and step."""
 
     def check_fits(self, height: int, width: int) -> None:
-        """Raise UsageError if the place is outside a grid of `height` x `width` cells."""
+        """Raise UsageError if the place is outside a grid of `height` rows and `width` columns."""
         if isinstance(self.place, tuple) and not (0 <= self.place[0] < height and 0 <= self.place[1] < width):
             row, column = self.place
             raise UsageError(
-                f"The place of the damage must be on the grid, rows 0 to {height - 1} and columns 0 to {width - 1}, "
-                f"got row {row}, column {column}."
+                f"Expected damage inside the grid, in rows 0 to {height - 1} and columns 0 to {width - 1}, got row "
+                f"{row}, column {column}."
             )
 
     def hit(self, key: prng.Key, state: Bits) -> Bits:
-        """Return `state` `[B, H, W, C]` with one square per sample zeroed; `key` samples random places."""
+        """Return `state` `[B, H, W, C]` with one square per sample zeroed; random places are sampled with `key`."""
         batch, height, width, _ = state.shape
         corners = np.tile(np.array(self._corner(height, width)), (1, batch, 1))
         if self.place == "random":
@@ -57,7 +57,7 @@ class DamagePlan:
         return np.where(intact[..., None], state, np.uint8(0))
 
     def square(self, height: int, width: int) -> tuple[slice, ...]:
-        """Return the row and column slices of the damage, or an empty tuple for a random place."""
+        """Return the slices of the damaged rows and columns, or an empty tuple for a random place."""
         if self.place == "random":
             return ()
         row, column = self._corner(height, width)
@@ -80,8 +80,8 @@ def play(
 ) -> Iterator[Bits]:
     """Yield the states, uint8 `[B, H, W, C]`, after 0, 1, ... `steps` steps, including damage.
 
-    `start` `[B, H, W, C]` is 0 or 1. If `fire_rate` is below 1, cells update with that probability, the same cells in
-    all samples. `key` determines fire masks and places of damage. Raises DataError, or an error of the engine.
+    `start` `[B, H, W, C]` contains 0 and 1. If `fire_rate` is below 1, cells update with that probability, the same
+    cells in all samples. `key` determines fire masks and damage positions. Raises DataError or an engine's error.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
     # With separate streams, damage does not change which cells fire, so rollouts can be compared.

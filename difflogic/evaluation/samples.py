@@ -1,4 +1,4 @@
-"""Test a circuit on samples: held-out samples of its run, given samples, or new samples of a task in Python."""
+"""Test a circuit on samples: held-out samples of its run, other stored samples, or new ones of a task in Python."""
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,14 @@ TEST = 800
 
 
 def check(context: EvaluationContext) -> None:
-    """Raise DataError if samples do not fit the circuit, or ConfigError or UsageError if settings are wrong."""
+    """Raise DataError if samples have too many channels, or ConfigError or UsageError if settings are unknown."""
     if context.settings:
         _task(context)
     if context.samples is None:
         return
     inputs, outputs, cell = context.samples.x.shape[-1], context.samples.y.shape[-1], context.config.model.channels
     if max(inputs, outputs) > cell:
-        raise DataError(f"The samples have {max(inputs, outputs)} channels, but a cell of this circuit has {cell}.")
+        raise DataError(f"Expected samples of at most {cell} channels for this circuit, got {max(inputs, outputs)}.")
 
 
 def sample_accuracy(context: EvaluationContext) -> Measure | None:
@@ -61,7 +61,7 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> Bits:
-    """Return the states `[J, B, H, W, C]` at the compared steps; the batch's `number` selects its random keys."""
+    """Return the states `[J, B, H, W, C]` at the J compared steps; the batch's `number` selects its random keys."""
     # Each batch needs separate keys for free channels and firing cells, or sample 64 would begin like sample 0.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(resized(context.config, *samples.x.shape[1:3]), samples, start_key)
@@ -71,7 +71,7 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
 
 
 def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Count the neighbourhoods in the run's single-step samples, and those for which the circuit is always right."""
+    """Count the neighbourhoods in samples of one step, and those for which the circuit's result is always correct."""
     samples, config = context.trained.data(), context.config
     if samples is None or samples.steps[0] != 1 or config.train.asynchronous:
         return None
@@ -94,14 +94,14 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     wrong = np.unique(kinds[counted & (after != expected).any(axis=1)])
     # Nine cells with one channel have 2^9 = 512 neighbourhoods, with two channels 2^18.
     total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(shown) - len(wrong)
-    text = f"{right} of {len(shown)} right; there are {total}"
+    text = f"{right} of {len(shown)} right; {total} are possible"
     # The rule is exact if the next step of every channel is known.
     if right == total and expected.shape[1] == channels:
-        text = f"all {total} right, and there are no others: the rule is exact"
+        text = f"all {total} possible right: the rule is exact"
     if name := _name(context):
         text += f"; the circuit is {name}"
     values: dict[str, float] = {"right": right, "seen": len(shown), "entries": total}
-    return Measure("seen-neighbourhoods", "neighbourhoods that the samples show", text, values)
+    return Measure("seen-neighbourhoods", "neighbourhoods in the samples", text, values)
 
 
 def _name(context: EvaluationContext) -> str | None:
@@ -116,7 +116,7 @@ def _name(context: EvaluationContext) -> str | None:
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy on new samples of a task in Python, and the numbers returned by the task's evaluation.
+    """Measure the accuracy on new samples of a task in Python, including the numbers that its evaluation returns.
 
     Raises ConfigError for unknown settings, UsageError for settings without such a task, or FaultyTaskError.
     """
@@ -124,7 +124,7 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
     if own is None:
         return None
     if isinstance(own, str):
-        return Measure("own-task", f"what {context.config.plugin.name} says", f"left out: {own}", {})
+        return Measure("own-task", f"fresh samples of {context.config.plugin.name}", f"omitted: {own}", {})
     samples = own.drawn(context.starts, FRESH, context.config.seed)
     parts = enumerate(job.in_parts(samples, AT_ONCE))
     states = np.concatenate([compared_states(context, part, number) for number, part in parts], axis=1)
@@ -140,11 +140,11 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
 
 
 def _task(context: EvaluationContext) -> OwnTask | str | None:
-    """Return the run's task in Python with the requested settings, None without a task, or why loading failed."""
+    """Return the run's task in Python with the context's settings, None if it has none, or why it cannot be loaded."""
     plugin, settings = context.config.plugin, context.settings
     if not plugin.name:
         if settings:
-            raise UsageError("--set changes settings of a task in Python, and this run has no such task: drop it.")
+            raise UsageError("--set supports only runs with a task in Python, and this run has none: omit it.")
         return None
     try:
         own = registered.task_of(plugin, settings)
@@ -153,5 +153,5 @@ def _task(context: EvaluationContext) -> OwnTask | str | None:
             raise
         return str(error)  # other tests of the run's samples do not need the task
     if unknown := sorted(set(settings) - own.takes):
-        raise ConfigError(f"{own.name} has no setting {unknown[0]}: it takes {', '.join(sorted(own.takes))}.")
+        raise ConfigError(f"Unknown setting {unknown[0]} of {own.name}: expected {', '.join(sorted(own.takes))}.")
     return own

@@ -50,7 +50,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
     if not context.config.task.is_fixed:
         return None
     steps = context.own.task.steps
-    starts = f"{context.starts} fresh initial states" if context.draws_starts else "its one initial state"
+    starts = f"{context.starts} fresh initial states" if context.draws_starts else "the only initial state"
     measure = Measure.of("accuracy", f"{starts}, after T = {steps} steps", context.draws(steps, test=100))
     hard, soft = measure.values["wrong"] / measure.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
@@ -59,12 +59,12 @@ def accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def every_start(context: EvaluationContext) -> Measure | None:
-    """Try to prove by fast three-valued simulation that every initial state reaches the target."""
+    """Try to prove by three-valued simulation, which is fast, that every initial state reaches the target."""
     result = proof.at_once(context.trained)
     if result is None:
         return None
     values: dict[str, float] = {} if result.from_step is None else {"from_step": result.from_step}
-    return Measure("every-start", "every start, proved and not sampled", result.text, values)
+    return Measure("every-start", "every initial state (proof)", result.text, values)
 
 
 def damaged_as_trained(context: EvaluationContext) -> Measure | None:
@@ -83,7 +83,7 @@ def _square(damage: DamagePlan) -> str:
 
 
 def neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Count the neighbourhoods (of 512 for nine cells) for which the middle cell of a 3x3 board follows the rule."""
+    """Count the neighbourhoods (of 512 for nine cells) whose middle cell becomes what the rule specifies."""
     task = context.config.task
     if task.target != "rule" or task.steps != 1:
         return None
@@ -102,7 +102,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
 
 
 def generations(context: EvaluationContext) -> Measure | None:
-    """Compare the circuit with its rule on a large grid of noise, generation by generation."""
+    """Compare the circuit with its rule on a large grid of noise after each generation."""
     task = context.config.task
     if task.target != "rule" or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
@@ -129,7 +129,7 @@ def persistence(factor: int, context: EvaluationContext) -> Measure | None:
         return None
     # Use the random numbers from `accuracy`, so that only the number of steps differs.
     steps = factor * context.own.task.steps
-    title = f"still there after {factor}T = {steps} steps"
+    title = f"persistence, after {factor}T = {steps} steps"
     return Measure.of(f"persistence-{factor}t", title, context.draws(steps, 100))
 
 
@@ -153,9 +153,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
     # At a fire rate of 0.6 a cell fires in 12 of 20 steps on average, so four times the steps are enough.
     steps = 4 * context.own.task.steps
     if context.config.train.asynchronous:
-        return Measure.of(
-            "synchronous", f"all cells in step, after {steps} steps", context.draws(steps, 500, fire_rate=1.0)
-        )
+        return Measure.of("synchronous", f"synchronous, after {steps} steps", context.draws(steps, 500, fire_rate=1.0))
     rate = context.asynchronous_rate
     title = f"asynchronous, fire rate {rate:g}, after {steps} steps"
     return Measure.of("asynchronous", title, context.draws(steps, 500, fire_rate=rate))
@@ -176,7 +174,7 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
 
 
 def self_healing(context: EvaluationContext) -> Measure | None:
-    """Measure final mismatches after damage: to a board in the first half of the steps, or to an image once."""
+    """Measure the mismatches long after damage: to a board in the first half of the steps, or to an image once."""
     task = context.config.task
     if not task.is_fixed:
         return None

@@ -18,7 +18,7 @@ class TrainedCircuit(chosen.Chosen):
     """Trained model of a run: the best model, or the selected member of a population."""
 
     rows: Sequence[Row]
-    """Metrics of the model, one row per epoch; empty if the run is a checkpoint file."""
+    """Metrics of the model, one row per epoch; empty if loaded from a checkpoint file."""
 
     __repr__ = brief
 
@@ -29,12 +29,12 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def first_solved(self) -> int | None:
-        """First epoch with an evaluation without mismatches, or None."""
+        """First epoch whose evaluation had no mismatches, or None."""
         return next((row.epoch for row in self.rows if row.hard_loss == 0), None)
 
     @property
     def last_evaluation(self) -> Row | None:
-        """Last row of metrics with an evaluation, at most at the epoch of the model, or None."""
+        """Last row of metrics with an evaluation, up to the epoch of the model, or None."""
         return last_evaluated(self.rows[: self.epoch])
 
     @property
@@ -49,7 +49,7 @@ class TrainedCircuit(chosen.Chosen):
         """Description of the circuit and its task, for readers."""
         task, train, model = self.config.task, self.config.train, self.config.model
         rate = (
-            f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
+            f"each updated with probability {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
         )
         shape = "" if model.neighbourhood == "moore" else f", neighbourhood {model.neighbourhood}"
         return (
@@ -67,7 +67,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
     model = chosen.load(path, member)
     if model.epoch == 0 and not model.kept:
         raise CheckpointError(
-            f"The run in {path} has no trained circuit yet: its checkpoint is of epoch 0. Train it first."
+            f"The run in {path} has no trained circuit yet, since its checkpoint is from epoch 0: train it first."
         )
     try:
         rows = read_rows(model.path, model.seeds)[model.index] if model.path.is_dir() else []
@@ -77,7 +77,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
-    """Return an engine to test a run's circuit, if possible the run's; all engines compute equal hard rollouts."""
+    """Return an engine to test a run's circuit, if possible that of the run; all engines give equal hard rollouts."""
     # A checkpoint file is in the folder of its run, whose manifest names the engine.
     folder = trained.path if trained.path.is_dir() else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine

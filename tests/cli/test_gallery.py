@@ -59,9 +59,9 @@ def test_gallery_shows_the_facts_of_its_runs(pages: Path, trained: Path) -> None
     kept = json.loads((trained / "a b/evaluation.json").read_text())
     for measure in kept["measures"]:
         assert f"<td>{measure['title']}</td>" in page
-    assert "not evaluated yet" not in page
+    assert "Not evaluated yet" not in page
     assert "Proved equal: " in page
-    assert "not evaluated yet" in (pages / "a_b_2/index.html").read_text()
+    assert "Not evaluated yet" in (pages / "a_b_2/index.html").read_text()
     circuit = load(pages / "a_b_2/files/a_b_2_as_trained.json")
     assert circuit.scenario is not None
     assert circuit.scenario.start == "seed"
@@ -73,10 +73,10 @@ def test_outdated_evaluation_is_not_shown(trained: Path, tmp_path: Path, capsys:
     kept = tmp_path / "run/evaluation.json"
     kept.write_text(json.dumps(json.loads(kept.read_text()) | {"epoch": 2}))
     assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
-    assert "not evaluated yet" in (tmp_path / "out/run/index.html").read_text()
+    assert "Not evaluated yet" in (tmp_path / "out/run/index.html").read_text()
     kept.write_text('{"format": ')
     assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "again")]) == 1
-    assert "evaluation.json is not an evaluation: remove it, or ask" in capsys.readouterr().err
+    assert "evaluation.json is not an evaluation: remove it, or run" in capsys.readouterr().err
 
 
 def test_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, said: Said) -> None:
@@ -105,12 +105,12 @@ def test_wrong_usage_is_refused(pages: Path, tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for arguments, sentence in (
-        ([tmp_path / "empty", "--out", tmp_path / "out"], "There is no run in "),
-        ([tmp_path / "empty", "--out", tmp_path / "file"], "is a file: name a folder."),
-        ([tmp_path / "empty", "--out", pages], "is not empty: --force replaces the pages in it"),
+        ([tmp_path / "empty", "--out", tmp_path / "out"], "No runs in "),
+        ([tmp_path / "empty", "--out", tmp_path / "file"], "Expected a folder, but "),
+        ([tmp_path / "empty", "--out", pages], "is not empty: use --force to replace its pages"),
         ([], "Missing argument 'RUN...'"),
     ):
         assert sentence in said("gallery", *arguments, code=2).err
     assert main(["gallery", str(tmp_path / "absent"), "--out", str(tmp_path / "out")]) == 2
-    assert "absent does not exist: expected a folder with runs in it." in capsys.readouterr().err
+    assert "absent does not exist: expected a folder that contains runs." in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -46,7 +46,7 @@ def test_file_is_proved_for_the_task_next_to_it(board: Path, said: Said) -> None
         Path("config.toml").write_text(config.to_toml())
         assert said("prove", file, "--every-start").out.endswith(f" starts {result}\n")
         Path("config.toml").write_text(config.with_(model={"periodic": True}).to_toml())
-        assert "from the task next to it" in said("prove", file, "--every-start", code=2).err
+        assert "do not match its task" in said("prove", file, "--every-start", code=2).err
         Path("config.toml").unlink()
         assert "there is no config.toml" in said("prove", file, "--every-start", code=2).err
 

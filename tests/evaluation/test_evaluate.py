@@ -325,15 +325,15 @@ def test_members_of_a_population(tmp_path):
     assert load(run, 3).config.seed == 9
     assert load(run).title == "keeper, seed 8 of 3 models, after epoch 3"
     for member in (0, 4):
-        with pytest.raises(UsageError, match=f"no member {member} in .*: it has 1 to 3, of seeds 7 to 9"):
+        with pytest.raises(UsageError, match=f"Unknown member {member} of .*: expected 1 to 3, of seeds 7 to 9"):
             load(run, member)
 
 
 def test_what_cannot_be_evaluated(tmp_path):
     untrained = kept(tmp_path / "untrained", keeper_config(2, BOARD), epoch=0)
-    with pytest.raises(CheckpointError, match="has no trained circuit yet: its checkpoint is of epoch 0"):
+    with pytest.raises(CheckpointError, match="has no trained circuit yet, since its checkpoint is from epoch 0"):
         evaluate(untrained, ReferenceEngine())
-    with pytest.raises(NotFoundError, match="There is no run folder or checkpoint at"):
+    with pytest.raises(NotFoundError, match="No run folder or checkpoint file at"):
         evaluate(tmp_path / "nowhere", ReferenceEngine())
     with pytest.raises(UsageError, match="must be at least 1, got 0"):
         evaluate(untrained, ReferenceEngine(), starts=0)
@@ -376,6 +376,6 @@ def test_each_gate_of_the_published_circuit_is_stuck_once(tmp_path):
 
 def test_settings_of_no_task_are_refused_before_the_first_test(tmp_path: Path) -> None:
     run, told = kept(tmp_path / "run", keeper_config(2, BOARD)), []
-    with pytest.raises(UsageError, match="--set changes settings of a task in Python, and this run has no such task"):
+    with pytest.raises(UsageError, match="--set supports only runs with a task in Python, and this run has none"):
         evaluate(run, ReferenceEngine(), starts=1, tell=told.append, settings={"bits": 3})
     assert told == []

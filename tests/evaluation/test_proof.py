@@ -174,14 +174,14 @@ def test_a_rule_as_a_circuit(rule: str) -> None:
 
 def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still = kept_run(tmp_path / "still", picture_config(), keeper(2))
-    with pytest.raises(UsageError, match=r'has one initial state \("picture"\), from which its image grows'):
+    with pytest.raises(UsageError, match=r'has only one initial state \("picture"\)'):
         proved(still, every=True)
     drawn = kept_run(tmp_path / "drawn", picture_config(fire_rate=0.5), keeper(2))
-    with pytest.raises(UsageError, match="each choice of firing cells gives a different rollout"):
+    with pytest.raises(UsageError, match="Cannot prove an asynchronous circuit with one initial state"):
         proved(drawn)
     life = presets.get("game-of-life")
     rule = kept_run(tmp_path / "rule", life, learned(life))
-    with pytest.raises(UsageError, match=r"holds on every grid: leave `size` out\."):
+    with pytest.raises(UsageError, match=r"applies to every grid size: omit `size`\."):
         proved(rule, size=(9, 9))
     zeros = keeper_config(
         2, {"target": "picture", "height": 3, "width": 3, "steps": 1, "start": "zeros", "picture": ("...",) * 3}
@@ -221,14 +221,14 @@ def change(data: dict, *path: str, to: object) -> dict:
         (("proved",), 1, "proved of a proof must be true or false, got 1"),
         (("from_step",), "3", "and from_step an integer or null"),
         (("circuit", "gates", 0, "gate"), 9, "its hash differs from circuit_sha256"),
-        (("circuit", "habitat", "height"), 8, "The target must have the grid's 16x8 cells"),
-        (("target",), ["1"], "The target must have the grid's 16x16 cells"),
+        (("circuit", "habitat", "height"), 8, "Expected a target of the grid's 16x8 cells"),
+        (("target",), ["1"], "Expected a target of the grid's 16x16 cells"),
         (("target",), ["?" * 16] * 16, "expected only the characters"),
-        (("height",), 999, "height of the proof is 999, but that of its circuit is 16"),
-        (("width",), None, "width of the proof is None, but that of its circuit is 16"),
-        (("periodic",), True, "periodic of the proof is True, but"),
-        (("steps",), 1, "steps of the proof is 1, but"),
-        (("fire_rate",), 0.5, "fire_rate of the proof is 0.5, but"),
+        (("height",), 999, "Expected height of the proof to be 16 as in its circuit, got 999"),
+        (("width",), None, "Expected width of the proof to be 16 as in its circuit, got None"),
+        (("periodic",), True, "Expected periodic of the proof to be False"),
+        (("steps",), 1, "Expected steps of the proof to be "),
+        (("fire_rate",), 0.5, "Expected fire_rate of the proof to be 1.0 as in its circuit, got 0.5"),
         (("claim",), "one-start", ""),
     ],
 )
@@ -239,7 +239,7 @@ def test_a_proof_that_is_none(tmp_path: Path, board: Path, path: tuple, to: obje
         with pytest.raises(CircuitError, match=f"{file}: .*{message}"):
             proof_file.read(file)
     else:
-        with pytest.raises(CircuitError, match="needs a circuit with one"):
+        with pytest.raises(CircuitError, match="Expected a circuit with one initial state"):
             proof.decide(proof_file.read(file).claim)
 
 
@@ -267,5 +267,5 @@ def test_each_of_a_few_samples_is_proved(tmp_path: Path, lies: bool) -> None:
     drawn = config.with_(task={"start": "random"})
     other = kept_run(tmp_path / "other", drawn, Circuit.initial(drawn.model, 1), samples)
     (other / dataset.NAME).write_bytes(samples.encode())
-    with pytest.raises(UsageError, match=r"^Samples can be proved if at most 64"):
+    with pytest.raises(UsageError, match=r"^Cannot prove the samples: expected at most 64"):
         difflogic.prove(other)
