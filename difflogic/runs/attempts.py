@@ -36,33 +36,33 @@ MOST = 1 << 53
 """Exclusive upper bound of every number in the file."""
 
 UNTRAINED = ("is_built", "completes")
-"""Fields of an attempt that version 0.1.0 set for attempts without training."""
+"""Fields with which version 0.1.0 marked attempts without training."""
 
 Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt of a run with restarts, with its result so far."""
+    """Attempt of a run with restarts, with its result so far."""
 
     number: int
     """Number of the attempt, counted from 1."""
     of: int | None
-    """Maximum number of attempts of the run; None for no limit."""
+    """Maximum number of attempts of the run, or None for no limit."""
     seed: int
     epochs: int
-    """Maximum number of epochs of the attempt: the epochs that remained when it began."""
+    """Maximum number of epochs of the attempt: the number that remained when it began."""
     reason: str
-    """Reason for starting the attempt, as the end of a sentence, such as `it is the first`."""
+    """Reason for starting the attempt, as a clause such as `it is the first`."""
     status: Status = "running"
     epoch: int = 0
     """Last trained epoch of the attempt."""
     wrong: int | None = None
-    """Number of mismatches of the attempt's best circuit; None before the first evaluation."""
+    """Number of mismatches of the attempt's best circuit, or None before the first evaluation."""
     given_up: str | None = None
-    """Reason for early stopping, as the end of a sentence; None without early stopping."""
+    """Reason for early stopping, as a clause, or None if the attempt was not stopped early."""
     score: float | None = None
-    """Mean return of the attempt's best agent in new episodes, or in its last evaluation; None for automata."""
+    """Mean return of the attempt's best agent, in new episodes or in its last evaluation; None for automata."""
 
     @property
     def folder(self) -> str:
@@ -71,7 +71,7 @@ class Attempt:
 
     @property
     def shortfall(self) -> float:
-        """Rank of the attempt, lower is better: mismatches or negated score; infinity before the first evaluation."""
+        """Cost for ranking attempts: mismatches or the negated score; infinity before the first evaluation."""
         if self.score is not None:
             return -self.score
         return math.inf if self.wrong is None else self.wrong
@@ -82,7 +82,7 @@ class Attempt:
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
-        """Return one line of text: number, status, last epoch, result and seed."""
+        """Return one line of text with the attempt's number, status, last epoch, result and seed."""
         when = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
         result = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
@@ -111,17 +111,17 @@ class Record:
 
     @property
     def restarts(self) -> int | None:
-        """Maximum number of restarts; None if the run restarts until solved, and each attempt may use all epochs."""
+        """Maximum number of restarts, or None if the run restarts until solved, with all epochs for each attempt."""
         return None if self.request.until_solved else self.request.restarts or 0
 
     @property
     def most_epochs(self) -> int | None:
-        """Maximum total number of epochs of a run that restarts until solved; None for no limit."""
+        """Maximum total number of epochs of a run that restarts until solved, or None for no limit."""
         return None if self.request.within is None else self.request.within.epochs
 
     @property
     def left(self) -> int:
-        """Number of epochs that each model of the next attempt may use."""
+        """Maximum number of epochs for each model of the next attempt."""
         budget = self.config.epochs if self.restarts is not None else self.most_epochs
         if budget is None:
             return self.config.epochs
@@ -129,7 +129,7 @@ class Record:
 
     @property
     def effort(self) -> float:
-        """Cost of all attempts and models so far, in epochs of the complete task: see `schedule.effort`."""
+        """Cost of all attempts and models so far, as a number of epochs of the complete task: see `schedule.effort`."""
         return self.population * sum(schedule.effort(self.config, attempt.epoch) for attempt in self.attempts)
 
     @property
@@ -140,7 +140,7 @@ class Record:
 
     @property
     def is_over(self) -> bool:
-        """True if no further attempt follows: the last attempt solved the task, or no epochs are left."""
+        """True if there are no further attempts, since the last solved the task, or no epochs or restarts are left."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status
@@ -162,27 +162,27 @@ def is_in(folder: Path) -> bool:
 
 
 def read(folder: Path) -> Record:
-    """Read restarts.json of a run. Raises RunFolderError if its contents cannot be used."""
+    """Read restarts.json in the run folder `folder`. Raises RunFolderError if it is missing or unusable."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data.pop("format") != FORMAT:
             raise RunFolderError(
-                f"{path} was written by another version of difflogic: name one of its attempts, say {folder}/attempt-1."
+                f"{path} was written by another version of difflogic: use an attempt of it, such as {folder}/attempt-1."
             )
         request = request_file.read(folder) if "request" in data else _request(data)
         if request is None:
             raise UsageError(f"{request_file.NAME} is missing")
         record = Record(request, tuple(map(_attempt, data["attempts"])))
         numbers = [value for attempt in record.attempts for value in vars(attempt).values() if isinstance(value, int)]
-        require(all(0 <= number < MOST for number in numbers), "it has a number out of range")
-        require(bool(record.attempts), "it has no attempt")
+        require(all(0 <= number < MOST for number in numbers), "a number is out of range")
+        require(bool(record.attempts), "expected at least one attempt")
         return record
     except OSError as error:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, UsageError) as error:
         why = str(error).rstrip(".")
-        raise RunFolderError(f"{path} cannot be used: {why}. Name one of its attempts.") from error
+        raise RunFolderError(f"{path} cannot be used: {why}. Use the folder of one of its attempts.") from error
 
 
 def _request(data: Mapping[str, Any]) -> TrainRequest:
@@ -195,7 +195,7 @@ def _request(data: Mapping[str, Any]) -> TrainRequest:
 
 
 def _attempt(data: dict[str, Any]) -> Attempt:
-    """Convert an entry of the file to an attempt. Raises ConfigError, also for an untrained attempt of 0.1.0."""
+    """Convert an entry of the file to an attempt. Raises ConfigError if a field is unknown or has a wrong type."""
     attempt: Attempt = build(Attempt, {name: value for name, value in data.items() if name not in UNTRAINED})
     if attempt.is_open and any(data.get(name) for name in UNTRAINED):
         return replace(attempt, status="given up", given_up="it was not to be trained")

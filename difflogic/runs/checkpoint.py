@@ -40,11 +40,11 @@ FORMAT = 1
 NAME = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"
 BEST = "best.safetensors"
-"""File name of the best model so far (fewest mismatches, the latest in a tie); its `best` is that number."""
+"""Name of the file with the best model so far (fewest mismatches, the latest in a tie)."""
 
 
 class _DamagedError(CheckpointError):
-    """Error for a damaged file; an earlier checkpoint may be intact."""
+    """Error for a damaged file, after which the previous checkpoint is checked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +55,9 @@ class ModelState:
     circuit: Circuit
     state: TrainState
     best: int | None = None
-    """Lowest hard loss in scheduled evaluations so far; None before the first."""
+    """Lowest hard loss in scheduled evaluations so far, or None before the first evaluation."""
     elapsed_s: float = 0.0
-    """Total training time so far in seconds, over all processes."""
+    """Total training time so far in seconds, including earlier processes of a resumed run."""
 
     __repr__ = brief
 
@@ -66,7 +66,7 @@ class ModelState:
         return self.state.epoch
 
     def to_arrays(self) -> checksummed.Arrays:
-        """Return all arrays of this state that a checkpoint contains, except `epoch` and `elapsed_s`."""
+        """Return this state's arrays for a checkpoint by name, without `epoch` and `elapsed_s`."""
         state, optimizer = self.state, self.state.optimizer
         arrays: checksummed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
         for network, layers in self.circuit.wires.items():
@@ -105,7 +105,7 @@ State = TypeVar("State", ModelState, AgentState)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Generic[State]):
-    """States of all models of a run after the same epoch, saved in one file so that they are consistent."""
+    """States of all models of a run after the same epoch, in one file so that they are consistent."""
 
     members: tuple[State, ...]
     """States of the models, with configurations that differ only in the seed."""
@@ -128,7 +128,7 @@ class Checkpoint(Generic[State]):
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run; for a population, that of the first seed."""
+        """Configuration of the run; for a population, the configuration with the first seed."""
         return self.members[0].config
 
     def encode(self) -> bytes:
@@ -150,12 +150,12 @@ class Checkpoint(Generic[State]):
 
 
 def header(config: Document) -> dict[str, str]:
-    """Return the metadata entries of a checkpoint file, except its checksums."""
+    """Return a checkpoint file's metadata for a configuration, without checksums."""
     return {"format": str(FORMAT), "difflogic": __version__, "config": config.to_toml()}
 
 
 def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
-    """Write `folder/NAME` and rename the earlier file to PREVIOUS. Raises OSError, which leaves the earlier file."""
+    """Write `folder/NAME` and rename an existing file to PREVIOUS. On OSError, the existing file remains intact."""
     # The new file is complete on disk before the two renames. Between them only PREVIOUS exists: see `locate`.
     path = folder / NAME
     with written_beside(path, checkpoint.encode()) as temporary:
@@ -170,12 +170,12 @@ def locate(path: Path) -> Path:
     if path.is_file():
         return path
     if not path.is_dir():
-        raise NotFoundError(f"There is no run folder or checkpoint at {path}.")
+        raise NotFoundError(f"No run folder or checkpoint file at {path}.")
     # If a process is killed between the two renames of `save`, only the previous checkpoint exists.
     for name in (NAME, PREVIOUS):
         if (path / name).exists():
             return path / name
-    raise NotFoundError(f"The folder {path} holds no {NAME}: expected the folder of an earlier run.")
+    raise NotFoundError(f"The folder {path} does not contain {NAME}: expected a run folder.")
 
 
 def is_in(folder: Path) -> bool:
@@ -184,7 +184,7 @@ def is_in(folder: Path) -> bool:
 
 
 def load(path: Path) -> ModelState:
-    """Read the model of a run folder or checkpoint file; for a population, the best model."""
+    """Return the state of the model in a run folder or checkpoint file; for a population, of the best model."""
     saved = read(path)
     return saved.members[saved.best]
 
@@ -192,8 +192,8 @@ def load(path: Path) -> ModelState:
 def read(path: Path) -> Checkpoint[ModelState]:
     """Read the checkpoint of automata in a run folder or file.
 
-    Raises NotFoundError without a checkpoint, CheckpointError for a checkpoint that is damaged, of agents or of another
-    format. If the previous checkpoint is intact, the message names it.
+    Raises NotFoundError if there is no checkpoint, or CheckpointError if it is damaged, of agents or of another format.
+    If the previous checkpoint is intact, the message names its file.
     """
     return _of_kind(path, ModelState, "automata")
 
@@ -204,7 +204,7 @@ def read_agents(path: Path) -> Checkpoint[AgentState]:
 
 
 def fewest_wrong(folder: Path) -> int | None:
-    """Return the number of mismatches of a run's best circuit; None before its first evaluation.
+    """Return the number of mismatches of a run's best circuit, or None before its first evaluation.
 
     The checkpoint decides whether a run is solved, since metrics have no checksum. Raises CheckpointError.
     """
@@ -226,7 +226,7 @@ def config_of(path: Path) -> Config | PolicyConfig:
 def _of_kind(path: Path, kind: type[State], name: str) -> Checkpoint[State]:
     file, checkpoint = _read(path)
     if not isinstance(checkpoint.members[0], kind):
-        raise CheckpointError(f"{file} is not of a run of {name}: `difflogic show` says what it is.")
+        raise CheckpointError(f"Expected a run of {name}, got {file}: `difflogic show` describes it.")
     return checkpoint
 
 
@@ -239,29 +239,29 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 
 
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
-    """Decode the contents of a checkpoint file; error messages name `file`. Raises CheckpointError."""
+    """Decode `data`, the contents of the checkpoint file `file`. Raises CheckpointError, with `file` in its message."""
     # The format is checked before the checksums, since a file of another version is not damaged.
     if data.lstrip()[:1] == b"{":  # circuit.json, most likely
-        raise CheckpointError(f"{file} is JSON and not a run: name the run folder, as `difflogic build` writes one.")
+        raise CheckpointError(f"Expected a run folder or checkpoint, but {file} is JSON: pass the run folder.")
     written, writer = checksummed.peek(data, "format"), checksummed.peek(data, "difflogic")
     if writer is None and checksummed.is_whole(data):
         raise CheckpointError(
-            f"{file} is not a difflogic checkpoint, and holds tensors of another program: of layers of logic gates, "
-            "save the state dict as npz."
+            f"{file} is not a difflogic checkpoint, but contains tensors of another program: to import layers of logic "
+            "gates, save their state dict as .npz."
         )
     if written is None:
         raise _DamagedError(f"{file} is not a difflogic checkpoint, or its header is damaged.")
     if written != str(FORMAT):
         raise CheckpointError(
-            f"The checkpoint {file} was written by difflogic {writer} in format "
-            f"{written}; difflogic {__version__} reads format {FORMAT}: use the version that wrote it."
+            f"The checkpoint {file} was written by difflogic {writer} in format {written}, but difflogic {__version__} "
+            f"expects format {FORMAT}: use the version that wrote it."
         )
     try:
         return _from_arrays(checksummed.decode(data), any_config(parsed(checksummed.metadata(data)["config"])))
     except checksummed.ChecksumError as error:
         raise _DamagedError(f"The checkpoint {file} is corrupt: {error}.") from error
     except (LookupError, ValueError, TypeError, ArithmeticError, UsageError) as error:
-        raise CheckpointError(f"The checkpoint {file} holds no usable run: {error}") from error
+        raise CheckpointError(f"The checkpoint {file} does not contain a usable run: {error}") from error
 
 
 def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> Checkpoint[Any]:
@@ -284,7 +284,7 @@ def _agent(arrays: checksummed.Arrays, config: PolicyConfig) -> AgentState:
 
 
 def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> ModelState:
-    """Convert the arrays of one model to its state; `shapes` is a circuit with arrays of the expected shapes."""
+    """Convert the arrays of one model to its state; `shapes` is a circuit with the expected array shapes."""
     wires = {
         network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
         for network, layers in shapes.wires.items()
@@ -312,7 +312,7 @@ def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> Model
 
 
 def _pool(packed: npt.NDArray[np.uint8], config: Config) -> npt.NDArray[np.uint8]:
-    """Unpack the bits of a sample pool to an array `[pool, H, W, C]`. Raises ValueError if its size is wrong."""
+    """Return the grids `[pool, H, W, C]` of a sample pool with eight values per byte. Raises ValueError on mismatch."""
     grid = (config.task.height, config.task.width, config.model.channels)
     values = np.unpackbits(packed, axis=1, count=math.prod(grid))
     return values.reshape(config.pool.size, *grid)
@@ -327,12 +327,12 @@ def _bytes_of(file: Path) -> bytes:
 
 def _advice(file: Path) -> str:
     if file.name == BEST:
-        return f"Remove it, and the last circuit, {NAME}, is taken instead."
+        return f"Remove it to use the last circuit, {NAME}, instead."
     previous = file.with_name(PREVIOUS)
     if file.name == NAME and previous.exists():
         try:
             done = decode(_bytes_of(previous), previous).progress
-            return f"The one before it is intact: continue from {done} with --resume {quoted(previous)}."
+            return f"The previous checkpoint is intact: continue from {done} with --resume {quoted(previous)}."
         except CheckpointError:
-            return f"The one before it, {previous.name}, is not usable either: start a new run."
-    return "Restore the file from a copy, or start a new run."
+            return f"The previous checkpoint, {previous.name}, is not usable either: start a new run."
+    return "Restore the file from a backup, or start a new run."

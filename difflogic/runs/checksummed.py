@@ -19,15 +19,15 @@ Arrays = dict[str, npt.NDArray[Any]]
 _BLANK = b"0" * 64
 _FILE_CHECKSUM = re.compile(rb'"sha256\.file":"([0-9a-f]{64})"')
 _LENGTH_BYTES = 8
-"""Size in bytes of the header's length at the beginning of a file, a little-endian uint64."""
+"""Size in bytes of the field at the beginning of a file with the header's length, a little-endian uint64."""
 
 
 class ChecksumError(ValueError):
-    """Error for altered bytes; the message names the affected part of the file, as the end of a sentence."""
+    """Error for altered bytes; the message is a clause that names the affected part of the file."""
 
 
 def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
-    """Return the contents of a file with `arrays` (any shape, little-endian), `metadata` and checksums."""
+    """Return the contents of a file with `arrays` (little-endian, of any shape), `metadata` and checksums."""
     digests = {f"sha256.{name}": _digest(array) for name, array in arrays.items()}
     blank = {"sha256.file": _BLANK.decode()}
     data = safetensors.numpy.save(
@@ -44,7 +44,7 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
 
 
 def decode(data: bytes) -> Arrays:
-    """Return the arrays by name from the contents of a file. Raises ChecksumError if a byte was altered."""
+    """Return the arrays by name in `data`, the contents of a file. Raises ChecksumError if a byte was altered."""
     start = _checksum_start(data)
     if start < 0 or data[start : start + len(_BLANK)] != _file_digest(data, start):
         raise ChecksumError(_damage(data))
@@ -52,7 +52,7 @@ def decode(data: bytes) -> Arrays:
 
 
 def part_of(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the arrays whose names begin with `prefix`, and remove the prefix from the names."""
+    """Return the arrays whose names begin with `prefix`, by name without the prefix."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
@@ -64,12 +64,12 @@ def peek(data: bytes, name: str) -> str | None:
 
 
 def metadata(data: bytes) -> dict[str, str]:
-    """Return the metadata from the contents of a file that `decode` has accepted."""
+    """Return the metadata in `data`, the contents of a file that `decode` has accepted."""
     return dict(json.loads(_header(data))["__metadata__"])
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the header is valid JSON, so that a missing entry was never written rather than lost."""
+    """Return whether the header in `data` is valid JSON; then a missing entry was never written rather than lost."""
     try:
         return isinstance(json.loads(_header(data)), dict)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Selection of the circuit of a run that commands use: the best circuit of the best attempt."""
+"""Selection of the circuit with which commands represent a run: the best circuit of the best attempt."""
 
 import math
 import os
@@ -22,10 +22,10 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Model of a run that a command uses, with the reason for its selection."""
+    """Selected model of a run, with the reason for its selection."""
 
     path: Path
-    """Run folder (that of the chosen attempt if there are several), or the checkpoint file given by the caller."""
+    """Run folder (of the chosen attempt if there are several), or the checkpoint file given by the caller."""
     model: ModelState
     last: int
     """Epoch of the last saved state of the run."""
@@ -35,7 +35,7 @@ class Chosen:
     kept: bool
     """True if the model is the best of the run; then `model.best` is its number of mismatches."""
     named: Path
-    """Path given by the caller; for several attempts, the folder of all attempts, to which results are written."""
+    """Path given by the caller, which for several attempts is their common folder, where results are written."""
 
     @property
     def best(self) -> ModelState | None:
@@ -72,11 +72,11 @@ def path_of(source: Source) -> Path:
         return Path(path_text(source) if isinstance(source, str) else source)
     except TypeError:
         kind = type(source).__name__
-        raise UsageError(f"Expected a run, or the path of its folder or file, got an object of type {kind}.") from None
+        raise UsageError(f"Expected a run or the path of its folder or file, got an object of type {kind}.") from None
 
 
 def run_folder(path: Path) -> Path:
-    """Return `path`, or if it is a folder of attempts, the run folder of the solved or best attempt.
+    """Return `path`, or if it is a folder of attempts, the run folder of the solved (otherwise best) attempt.
 
     The best attempt has the fewest mismatches or the highest score. Raises RunFolderError if there is no attempt.
     """
@@ -84,7 +84,7 @@ def run_folder(path: Path) -> Path:
         return path
     folders = [folder for folder in path.glob("attempt-*") if folder.name[8:].isdigit() and checkpoint.is_in(folder)]
     if not folders:
-        raise RunFolderError(f"The run in {path} has no saved attempt yet: continue it first.")
+        raise RunFolderError(f"The run in {path} has no saved attempt yet: continue it with --resume first.")
     folders.sort(key=lambda folder: int(folder.name[8:]))
     solved = [path / attempt.folder for attempt in attempts.read(path).attempts if attempt.status == "solved"]
     return solved[0] if solved and solved[0] in folders else min(folders, key=_shortfall)
@@ -120,12 +120,12 @@ def load(path: Path, member: int | None = None) -> Chosen:
 def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
     if not 1 <= member <= len(seeds):
         range_ = f"1 to {len(seeds)}, of seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else "only member 1"
-        raise UsageError(f"There is no member {member} in {path}: it has {range_}.")
+        raise UsageError(f"Unknown member {member} of {path}: expected {range_}.")
     return member - 1
 
 
 def _shortfall(folder: Path) -> float:
-    """Return the cost of an attempt: mismatches, or the negative last score of agents; infinity if unknown."""
+    """Return the cost of an attempt: its mismatches or, for agents, the negated last score; infinity if unknown."""
     if manifest.is_policy(manifest.read(folder)):
         scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
         return -scores[-1] if scores else math.inf

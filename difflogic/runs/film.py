@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Pixels = npt.NDArray[np.uint8]
-"""RGB values `uint8 [..., h, w, 3]` with one pixel per cell."""
+"""RGB values uint8 `[..., h, w, 3]` with one pixel per cell."""
 
 FRAME_MS = 120
 LAST_FRAME_MS = 1500
@@ -26,9 +26,9 @@ WIDTH = 512
 STRIP_SCALE = 8
 """Default maximum width of a cell in a strip, in pixels."""
 STRIP_WIDTH = 1600
-"""Maximum width of a strip in pixels; further frames continue in the next row."""
+"""Maximum width of a strip in pixels; frames beyond it continue in the next row."""
 MOST_ROWS = 256
-"""Maximum number of steps and maximum number of cells in an animation of a one-row grid."""
+"""Maximum number of steps, and of cells, in an animation of a one-row grid."""
 GAP = (128, 128, 128)
 PAPER, INK = (224, 224, 224), (0, 0, 0)
 MARGIN = 6
@@ -50,14 +50,14 @@ def tiles(states: Pixels) -> Pixels:
 
 
 def beside(images: Sequence[Pixels]) -> Pixels:
-    """Join images `[h, w, 3]` of the same height side by side, with a grey cell between neighbours."""
+    """Join images `[h, w, 3]` of the same height side by side, separated by columns of grey cells."""
     gap = np.full((images[0].shape[0], 1, 3), GAP, dtype=np.uint8)
     parts = [part for image in images for part in (gap, image)]
     return np.concatenate(parts[1:], axis=1)
 
 
 def scale_for(frames: Pixels) -> int:
-    """Return the default width of a cell in an animation, in pixels."""
+    """Return the default width of a cell in pixels for an animation of `frames` `[..., h, w, 3]`."""
     longest: int = max(frames.shape[-3:-1])
     return max(1, WIDTH // longest)
 
@@ -65,7 +65,7 @@ def scale_for(frames: Pixels) -> int:
 def animation(
     frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS, neighbourhood: str = "moore"
 ) -> bytes:
-    """Return a looping GIF or APNG (`kind`) of `frames [n, h, w, 3]`, at most 256 colours, with a longer last frame."""
+    """Return `frames` `[n, h, w, 3]` of at most 256 colours as a looping `gif` or `apng`, with a longer last frame."""
     if frames.shape[1] == 1:
         frames = space_time(frames)
     images = _indexed(frames, pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood))
@@ -75,14 +75,14 @@ def animation(
 
 
 def file_of(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    """Encode an image as the contents of a file in format `form`; `options` are those of Pillow's `save`."""
+    """Return the contents of an image file in the format `form`; `options` are options of Pillow's `save`."""
     buffer = io.BytesIO()
     image.save(buffer, form, **options)
     return buffer.getvalue()
 
 
 def space_time(frames: Pixels) -> Pixels:
-    """Convert states of a one-row grid, `[n, 1, w, 3]`, to frames `[n, n, w, 3]` with all rows so far, top to bottom.
+    """Convert states of a one-row grid, `[n, 1, w, 3]`, to frames `[n, n, w, 3]` with all states so far, one per row.
 
     Steps and cells are thinned to at most MOST_ROWS, since the size of the frames grows with the square of the steps.
     """
@@ -94,7 +94,7 @@ def space_time(frames: Pixels) -> Pixels:
 
 
 def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neighbourhood: str = "moore") -> bytes:
-    """Return a PNG with `frames [n, h, w, 3]` side by side in one or more rows, each frame above its label."""
+    """Return a PNG with `frames` `[n, h, w, 3]` side by side in one or more rows, each frame above its label."""
     from PIL import Image, ImageDraw, ImageFont
 
     if frames.shape[1] == 1:
@@ -120,7 +120,7 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 
 
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
-    """Return, for each pixel `[h, w]` of an image of a grid, the index of its cell, or H*W outside all cells.
+    """Return, for each pixel `[h, w]` of an image of an H*W grid, the index of its cell, or H*W outside all cells.
 
     Square cells have sides of `scale` pixels. Hexagons have a corner at the top and are `scale` pixels wide, at least
     4. Each row of hexagons is half a cell to the left of the row above, so that a cell touches its neighbour at the
@@ -147,7 +147,7 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
 
 
 def enlarged(frame: npt.NDArray[Any], places: npt.NDArray[np.int64], around: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Enlarge a frame `[h, w, ...]` by `places`, the result of `pixels_of`; `around` is the value outside all cells."""
+    """Enlarge a frame `[h, w, ...]`; `places` is the result of `pixels_of`, `around` the value outside all cells."""
     cells = frame.reshape(-1, *frame.shape[2:])
     return np.concatenate([cells, np.asarray(around, dtype=frame.dtype)[None]])[places]
 

@@ -43,7 +43,7 @@ def check_new(path: Path) -> None:
     """Raise RunFolderError unless `path` does not exist or is an empty folder."""
     with _guard(path, "use"):
         if path.exists() and not path.is_dir():
-            raise RunFolderError(f"{path} is a file, not a folder: choose another --out.")
+            raise RunFolderError(f"Expected a folder, but {path} is a file: choose another --out.")
         if path.exists() and any(child.name != LOCK for child in path.iterdir()):
             raise RunFolderError(
                 f"The folder {path} is not empty: continue its run with --resume {files.quoted(path)}, or choose "
@@ -53,7 +53,7 @@ def check_new(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Lock an existing folder within the context. Raises RunFolderError if another process has locked it."""
+    """Lock an existing folder until the context ends. Raises RunFolderError if another process has locked it."""
     # The operating system releases the lock when a process ends.
     lock = filelock.FileLock(files.inside(path / LOCK, path))  # old versions of filelock follow links
     with _guard(path, "lock"):
@@ -70,7 +70,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether another process has locked the folder, or the folder cannot be locked."""
+    """Return whether the folder cannot be locked, usually since another process has locked it."""
     try:
         with locked(path):
             return False
@@ -98,7 +98,7 @@ class RunFolder:
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
     ) -> RunFolder:
-        """Create a folder with a first checkpoint, empty metrics and files (`contents`, by name); undo on failure."""
+        """Create a folder with a first checkpoint, empty metrics and the files `contents` by name; undo on failure."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
@@ -126,7 +126,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
-        """Lock the folder of an earlier run; return it and its checkpoint file. `path` is the folder or the file."""
+        """Lock an earlier run's folder and return it with its checkpoint file; `path` is the folder or the file."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
             raise CheckpointError(
@@ -135,7 +135,7 @@ class RunFolder:
         return cls(file.parent), file
 
     def promote(self, file: Path) -> None:
-        """Make `file`, the current or previous checkpoint, the current one, and remove temporary files."""
+        """Make `file`, a current or previous checkpoint, the current checkpoint, and remove temporary files."""
         with _guard(self.path, "write to"):
             # A process that was killed while writing may have left a temporary file.
             for temporary in self.path.glob(f"*{files.TEMPORARY}"):
@@ -150,7 +150,7 @@ class RunFolder:
     def start_journal(
         self, seeds: Sequence[int], rows: Sequence[Sequence[MetricsLine]], columns: Sequence[str] = COLUMNS
     ) -> None:
-        """Create the metrics files with `rows`, the earlier rows of each member, and open them for appending."""
+        """Create the metrics files with the earlier `rows` of each member, and open them for appending."""
         with self._writing("the metrics"):
             self._journal = self._lock.enter_context(closing(Journal(self.path, seeds, rows, columns)))
 
@@ -165,14 +165,14 @@ class RunFolder:
             self._rows.append(rows)
 
     def save(self, state: Checkpoint[Any]) -> None:
-        """Flush the metrics to disk, then save the checkpoint, since a run cannot resume without its metrics."""
+        """Flush the metrics to disk, then save a checkpoint, since a run cannot resume without its metrics."""
         with self._writing(checkpoint.NAME):
             self._rows.sync()
             checkpoint.save(self.path, state)
         self._saved = state.progress
 
     def keep_best(self, best: Checkpoint[Any]) -> None:
-        """Save the best circuit; must be called before `save` of the same epoch: see `start.resumed`."""
+        """Save the best circuit; call this before `save` for the same epoch: see `start.resumed`."""
         self.write(checkpoint.BEST, best.encode())
 
     def drop_best(self) -> None:

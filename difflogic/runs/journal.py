@@ -2,8 +2,8 @@
 
 `soft_loss` is the sum over the epoch's batch, `train_hard_loss` the hard circuit's loss on the same batch, and `gap`
 their difference. `hard_loss` is the number of mismatches of the hard circuit on all evaluation grids, `accuracy` the
-share of correct values (0 to 1), `best` the lowest `hard_loss` so far, `undecided` the number of gates without a
-function of probability above 90 %. These six are set only in evaluation epochs and measure the circuit after the
+share of correct values (0 to 1), `best` the lowest `hard_loss` so far, `undecided` the number of gates in which no
+function has a probability above 90 %. These six are set only in evaluation epochs and measure the circuit after the
 epoch's update. `elapsed_s` is the training time so far in seconds. Floats are written exactly. A soft loss that is not
 finite is null, in CSV `nan`. Epochs of a search (`difflogic.engine.search`) have no soft loss, and their batch is the
 evaluation grids. A population's rows begin with a `seed`, and the rows of an epoch are in the order of the seeds.
@@ -41,7 +41,7 @@ class MetricsLine:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Make a row from the result of `to_dict`; a `seed` is ignored. Raises TypeError or KeyError."""
+        """Return the row for a result of `to_dict`; `seed` is ignored if present. Raises TypeError or KeyError."""
         return cls(**{name: value for name, value in values.items() if name != "seed"})
 
     def to_dict(self) -> dict[str, int | float | None]:
@@ -50,12 +50,12 @@ class MetricsLine:
                 for name, value in vars(self).items()}  # fmt: skip
 
     def json_line(self, seed: int | None = None) -> str:
-        """Return the row as a line of JSON; `seed` is the member's seed in a population."""
+        """Return the row as a line of JSON; `seed` is the member's seed, or None outside a population."""
         label = {} if seed is None else {"seed": seed}
         return _ENCODE(label | self.to_dict()) + "\n"
 
     def csv_line(self, seed: int | None = None) -> str:
-        """Return the row as a line of CSV; `seed` is the member's seed in a population."""
+        """Return the row as a line of CSV; `seed` is the member's seed, or None outside a population."""
         values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in self.columns)]
         return ",".join("" if value is None else repr(value) for value in values) + "\n"
 
@@ -80,13 +80,13 @@ class Row(MetricsLine):
 
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
-        """Make the row of an epoch without evaluation."""
+        """Return the row of an epoch without evaluation; `elapsed_s` is the training time so far."""
         # JSON has no infinity, and a row must be unchanged after it is written and read.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
     def evaluated(self, result: Evaluation, best: int, undecided: int) -> Row:
-        """Return a copy of the row with the evaluation columns set."""
+        """Return a copy of the row with the evaluation columns set; `best` is the lowest hard loss so far."""
         return dataclasses.replace(
             self,
             train_hard_loss=result.train_hard_loss,
@@ -109,7 +109,7 @@ class Row(MetricsLine):
 
 
 Rows = Sequence[Sequence[Row]]
-"""Rows of each member of a run, for the same epochs in every member."""
+"""Rows of each member of a run, for the same epochs."""
 
 
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
@@ -127,7 +127,7 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Create both files with `rows`, which are retained from an earlier process; all later rows are removed."""
+        """Create both files with `rows`, the rows of an earlier process up to its checkpoint; remove its later rows."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
@@ -147,7 +147,7 @@ class Journal:
         return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
 
     def sync(self) -> None:
-        """Flush both files to disk; called before each checkpoint, so that no checkpoint is newer than its metrics."""
+        """Flush both files to disk; call this before each checkpoint, so that its metrics are complete."""
         for descriptor in self._descriptors:
             os.fsync(descriptor)
 
@@ -159,7 +159,7 @@ class Journal:
 def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     """Return each member's rows of `metrics.jsonl`, up to the first line that is damaged or out of order.
 
-    For a run of one model, `seeds` is one arbitrary number. Raises OSError if an existing file cannot be read.
+    For a run of one model, `seeds` is one arbitrary number. Raises OSError if the file exists but cannot be read.
     """
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
@@ -177,5 +177,5 @@ def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
 
 
 def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
-    """Return the seed that each member's lines contain, or [None] for a single model."""
+    """Return the seed in each member's lines, or [None] for a single model, whose lines have no seed."""
     return seeds if len(seeds) > 1 else [None]

@@ -34,7 +34,7 @@ from typing import Any, BinaryIO
 BLOCK = 1 << 16
 LINE_END = b"\n"
 FILES = 16
-"""Maximum number of files whose sample is cached."""
+"""Maximum number of files with a cached `Sample`."""
 NOTHING = "[]"
 
 
@@ -43,17 +43,17 @@ class Excerpt:
     """Lines of consecutive epochs; false as a condition if empty."""
 
     text: str
-    """JSON list of the lines."""
+    """Lines as a JSON list."""
     epochs: int
     until: int
-    """Last epoch of the lines, or if there are none, the epoch after which lines were requested."""
+    """Last epoch of the lines, or the epoch after which lines were requested if there are none."""
 
     def __bool__(self) -> bool:
         return self.epochs > 0
 
 
 def epochs_in(rows: int, members: int) -> int:
-    """Return the number of complete epochs in `rows` rows of a population of `members`, at least 1."""
+    """Return the number of complete epochs in `rows` rows of a population of `members` models, at least 1."""
     return max(1, rows // members)
 
 
@@ -71,14 +71,14 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of all lines before the first damaged line, none if the file is missing. Raises OSError."""
+    """Yield the objects of all lines before the first damaged line, or none without a file. Raises OSError."""
     with _opened(path) as file:
         while (values := parse(file.readline())) is not None:
             yield values
 
 
 def until(path: Path, epoch: int) -> bytes:
-    """Return all lines up to and including `epoch`, none if the file is missing. Raises OSError."""
+    """Return all lines up to and including `epoch`, or b"" without a file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         end = file.tell()
@@ -87,7 +87,7 @@ def until(path: Path, epoch: int) -> bytes:
 
 
 def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
-    """Return the lines of at most `limit` epochs after `epoch`, none if the file is missing. Raises OSError."""
+    """Return the lines of at most `limit` epochs after `epoch`, or no lines without a file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         lines = list(itertools.islice(itertools.takewhile(is_whole, file), limit * members))
@@ -138,7 +138,7 @@ def _seek(file: BinaryIO, epoch: int) -> None:
 
 
 def _line_start(file: BinaryIO, position: int, least: int) -> int:
-    """Return the beginning of the line that contains `position`; `least` is the beginning of an earlier line."""
+    """Return the offset of the line that contains `position`; `least` is the offset of this or an earlier line."""
     while position > least:
         begin = max(least, position - BLOCK)
         file.seek(begin)
@@ -150,13 +150,13 @@ def _line_start(file: BinaryIO, position: int, least: int) -> int:
 
 
 def _epoch(line: bytes) -> int | None:
-    """Return the epoch (or environment steps) of a line; None if the line is incomplete or has neither."""
+    """Return the epoch (or environment steps) of a line, or None if the line is incomplete or has neither."""
     values = parse(line)
     return None if values is None else values.get("epoch", values.get("steps"))
 
 
 def is_whole(line: bytes) -> bool:
-    """Return whether a line looks like a complete object without the NUL bytes that a power failure may leave."""
+    """Return whether a line looks like a complete object, without NUL bytes, which a power failure may leave."""
     return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
 
 
@@ -196,7 +196,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """Return the sample, an item of comma-separated lines per epoch; up to half are evaluation epochs."""
+        """Return the sample as comma-separated lines per epoch; up to half of the epochs are evaluation epochs."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -241,5 +241,5 @@ _sample = lru_cache(FILES)(Sample)
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """Return about `most` lines (or epochs of a population) as JSON, NOTHING (`[]`) without a file. Raises OSError."""
+    """Return about `most` lines (or epochs of a population) as a JSON list, empty without a file. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 def begin(
     config: Document, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
 ) -> Manifest:
-    """Return the manifest of a run that starts now, on an engine chosen for `reason`; `seeds` are for a population."""
+    """Return the manifest of a run that starts now; `reason` is why `engine` was chosen, `seeds` is for populations."""
     data = config.to_dict()
     return {
         "format": FORMAT,
@@ -48,7 +48,7 @@ def begin(
 
 
 def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
-    """Return the `earlier` manifest with a new entry for resuming the run after `epoch`."""
+    """Return the `earlier` manifest with an entry for resuming after `epoch`; `reason` is why `engine` was chosen."""
     current = _here(engine, reason)
     entry = {"resumed": now(), "after_epoch": epoch, **current}
     resumes = [*earlier.get("resumes", []), entry]
@@ -56,12 +56,12 @@ def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str,
 
 
 def placed(manifest: Manifest, engine: EngineInfo, reason: str, measured: Sequence[dict[str, Any]]) -> Manifest:
-    """Return the manifest with the fastest engine of an engine benchmark and with its measurements (`measured`)."""
+    """Return the manifest with the fastest engine of an engine benchmark and the measurements `measured`."""
     return {**manifest, "engine": {**asdict(engine), "why": reason}, "measured": list(measured)}
 
 
 def end(manifest: Manifest, status: str, epoch: int, summary: str) -> Manifest:
-    """Return the manifest with the final status, epoch and result (first line of `summary`) of a run that ends now."""
+    """Return the manifest of a run that ends now, with its status, epoch and result (the first line of `summary`)."""
     return {**manifest, "status": status, "ended": now(), "epoch": epoch, "result": summary.splitlines()[0]}
 
 
@@ -71,7 +71,7 @@ def to_json(manifest: Manifest) -> str:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of a run folder; {} if it is unreadable, since training does not depend on it."""
+    """Return the manifest of a run folder, or {} if it is unreadable, since training does not depend on it."""
     try:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -85,7 +85,7 @@ def is_policy(manifest: Manifest) -> bool:
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:
-    """Return the engine that last trained the run, or None if the manifest does not name it."""
+    """Return the engine that last trained the run, or None if the manifest does not contain it."""
     try:
         entry = [manifest, *manifest["resumes"]][-1]["engine"]
         return EngineInfo(**{key: value for key, value in entry.items() if key != "why"})
@@ -103,7 +103,7 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Return software versions by name, including NumPy and wgpu only if they are loaded."""
+    """Return software versions by name, of NumPy and wgpu only if they are loaded."""
     numbers = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
@@ -113,7 +113,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def git_commit() -> str | None:
-    """Return the commit of this package's git checkout, plus `-dirty` if modified, or None without a checkout."""
+    """Return the commit of this package's git checkout, with `-dirty` appended if modified, or None without one."""
     # Cached, since loaded code does not change and calling git takes longer than a short run.
     checkout = Path(__file__).resolve().parents[2]
     git = shutil.which("git")

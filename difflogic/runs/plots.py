@@ -1,4 +1,4 @@
-"""Images of a run: loss curves, targets, gates and cells in colour. The module `film` draws animations."""
+"""Images of a run: loss curves, targets, gates and cells in colour. See `film` for animations."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ RULE_EXAMPLES = 8
 """Number of example grids in the target image of a rule."""
 GREY = 128
 LABEL_SHARE = 0.16
-"""Approximate width of a stage's name as a fraction of the diagram's width."""
+"""Approximate width of a stage's label as a fraction of the diagram's width."""
 
 
 def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
-    """Draw the soft loss, the hard loss and the number of unconverged gates, each in a separate panel.
+    """Return a PNG with one panel each for the soft loss, the hard loss and the number of unconverged gates.
 
     Labelled vertical lines mark the stages of training, such as a larger grid or a search.
     """
@@ -60,7 +60,7 @@ def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
 
 
 def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config, title: str) -> bytes:
-    """Draw the soft and hard losses of every member, and highlight those of the member with index `leader`."""
+    """Return a PNG with the soft and hard losses of all members, in colour for the member with index `leader`."""
     figure, (soft, hard) = _panels(title, 2, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
     order = [index for index in range(len(members)) if index != leader] + [leader]
@@ -85,22 +85,23 @@ def returns_png(
     size: tuple[float, float] = (8, 4.5),
     words: tuple[str, str] = ("environment steps", "mean return of an episode"),
 ) -> bytes:
-    """Draw mean returns of agents over environment steps, with points for evaluations of the agent with seed `best`.
+    """Return a PNG with the agents' mean returns over environment steps, and evaluations of the agent with seed `best`.
 
-    `rows` are metrics by seed, `size` is the width and height in inches, `words` are the labels of the x and y axes.
+    `rows` maps seeds to metrics, `threshold` is the return of a solution, `size` is the width and height in inches, and
+    `words` are the labels of the x and y axes.
     """
     figure, axes = _diagram(*size, *words, title)
     for seed, rows_of_seed in rows.items():
         first = seed == best
         style: dict[str, Any] = {"color": "C0" if first else "0.75", "zorder": 3 if first else 1}
-        label = f"while training, seed {seed}" if first else None
+        label = f"in training, seed {seed}" if first else None
         returns = [math.nan if row["mean_return"] is None else row["mean_return"] for row in rows_of_seed]
         axes.plot([row["steps"] for row in rows_of_seed], returns, linewidth=1, label=label, **style)
         points = [(row["steps"], row["score"]) for row in rows_of_seed if row["score"] is not None]
         if first and points:
             axes.plot(*zip(*points, strict=True), "o-", color="C1", markersize=4, label="evaluated", zorder=4)
     if math.isfinite(threshold):
-        axes.axhline(threshold, color="0.5", linestyle=":", linewidth=1, label="solved from here on")
+        axes.axhline(threshold, color="0.5", linestyle=":", linewidth=1, label="threshold of a solution")
     axes.legend()
     return _png(figure)
 
@@ -142,7 +143,7 @@ def _figure(width: float, height: float, dpi: int) -> Figure:
 
 
 def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: int = 110) -> tuple[Figure, Axes]:
-    """Return a figure with one diagram; `x` and `y` label its axes, without TeX markup."""
+    """Return a figure with one diagram; `x` and `y` are the labels of its axes, not interpreted as TeX."""
     figure = _figure(width, height, dpi)
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
@@ -153,7 +154,7 @@ def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: 
 
 
 def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tuple[Figure, Any]:
-    """Return a figure of `count` stacked panels over epochs, with a labelled line at the beginning of each stage."""
+    """Return a figure with `count` stacked panels over epochs, and a labelled line at the beginning of each stage."""
     figure = _figure(8, 1.5 + 2 * count, 110)
     panels = figure.subplots(count, 1, sharex=True)
     figure.suptitle(title, parse_math=False)
@@ -182,7 +183,7 @@ def _png(figure: Figure) -> bytes:
 
 
 def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
-    """Label the y axis and make it linear from 0 (the loss of a solved circuit) to 1 and logarithmic above 1."""
+    """Label the y axis with `text`; make it linear from 0 (the loss of a solved circuit) to 1, logarithmic above."""
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(-0.1, 2 * max([1.0, *(value for value in values if value is not None and math.isfinite(value))]))
     axes.set_ylabel(text)
@@ -190,7 +191,7 @@ def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
 
 
 def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return RGB colours `[..., 3]` of `bits [..., n]`: white for one channel, otherwise red, green and blue.
+    """Return RGB colours `[..., 3]` of `bits` `[..., n]`: white for one channel, otherwise red, green and blue.
 
     With six channels, the last three are the low bits of red, green and blue.
     """
@@ -205,7 +206,7 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def target_png(job: Job) -> bytes:
-    """Draw the job's target as a PNG, or for a rule, a row of initial states above a row of their targets."""
+    """Return a PNG of the job's target or, for a rule, of a row of initial states above a row of their targets."""
     if job.target is not None:
         image = colors(job.target.astype(np.uint8))
     else:
@@ -218,7 +219,7 @@ def target_png(job: Job) -> bytes:
 
 
 def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
-    """Draw grids `[H, W, channels]` of equal height side by side as a PNG, each with a frame."""
+    """Return a PNG of grids `[H, W, channels]` of equal height side by side, each with a frame."""
     return picture_png(np.concatenate([_framed(grid[None])[0] for grid in grids], axis=1))
 
 
@@ -228,7 +229,7 @@ def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
-    """Draw RGB cells `[H, W, 3]` as a PNG, with a square of several pixels per cell."""
+    """Return a PNG of RGB cells `[H, W, 3]`, each as a square with a side of CELL_PIXELS."""
     from PIL import Image
 
     large = image.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
@@ -236,7 +237,7 @@ def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
 
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
-    """Draw a shaded table of the number of gates of each kind per layer, with the number of unconverged gates."""
+    """Return a PNG of a shaded table with the number of gates per layer and function, and of unconverged gates."""
     counts = np.array([layer.kinds for layer in layers])
     figure = _figure(11, 1.8 + 0.3 * len(layers), 110)
     from matplotlib.colors import LogNorm
@@ -256,7 +257,7 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
 
 
 def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> bytes:
-    """Draw one panel per curve: accuracies over positions; each curve is (x-axis label, positions, accuracies)."""
+    """Return a PNG with one panel per curve, which is (label of the x axis, x positions, accuracies from 0 to 1)."""
     figure = _figure(3.8 * len(curves), 2.8, 140)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for axes, (name, positions, accuracy) in zip(panels, curves, strict=True):
@@ -268,7 +269,7 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 
 def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
-    """Draw the share of wrong cells over CA steps; `curves` maps runs to (mismatches per step, number of values)."""
+    """Return a PNG with wrong cells over CA steps; `curves` maps runs to (mismatches per step, number of values)."""
     figure, axes = _diagram(8, 4.5, "CA step", "wrong cells, %")
     for name, (wrong, values) in curves.items():
         axes.plot([100 * count / values for count in wrong], label=name, linewidth=1)
@@ -278,7 +279,7 @@ def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
 
 
 def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
-    """Draw `curve` over CA `steps` as a small diagram; `text` labels the y axis."""
+    """Return a small PNG with the values of `curve` at the CA steps `steps`; `text` is the label of the y axis."""
     figure, axes = _diagram(3.8, 1.9, "CA step", text, dpi=140)
     axes.plot(steps, curve, linewidth=1)
     axes.set_ylim(bottom=0)

@@ -19,17 +19,17 @@ FORMAT = 1
 
 
 def encode(request: TrainRequest) -> bytes:
-    """Return the contents of request.json for a request, which must have a configuration."""
+    """Return the contents of request.json for a request with a configuration."""
     return json.dumps({"format": FORMAT, **request.resumable.to_dict()}, indent=2).encode() + b"\n"
 
 
 def read(folder: Path) -> TrainRequest | None:
-    """Read request.json of a run folder; None if the file does not exist. Raises RunFolderError."""
+    """Return the request in a run folder's request.json, or None without this file. Raises RunFolderError."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data.pop("format") != FORMAT:
-            raise UsageError("another version of difflogic wrote it")
+            raise UsageError("it was written by another version of difflogic")
         request: TrainRequest = build(TrainRequest, data | {"config": any_config(data["config"])})
         return request.resumable
     except FileNotFoundError:
@@ -37,4 +37,4 @@ def read(folder: Path) -> TrainRequest | None:
     except OSError as error:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, UsageError) as error:
-        raise RunFolderError(f"{path} cannot be used: {str(error).rstrip('.')}. Restore it from a copy.") from error
+        raise RunFolderError(f"{path} cannot be used: {str(error).rstrip('.')}. Restore it from a backup.") from error

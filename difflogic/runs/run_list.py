@@ -1,4 +1,4 @@
-"""List of the runs on disk: a summary of each run folder below a folder, or the reason why it is unreadable."""
+"""List of runs on disk: a summary of each run folder below a folder, or the reason why it is unreadable."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from difflogic.runs import folder as folders
 from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
 
 MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
-"""Names of files that identify a run folder: it contains at least one of them."""
+"""Names of files that identify a run folder, which contains at least one of them."""
 DEPTH = 4
-"""Maximum depth of the search for run folders, which does not descend into run folders."""
+"""Maximum depth of folders in the search for run folders; it does not descend into run folders."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Entry:
     path: Path
     name: str
     status: str
-    """Status of the run: `running`, `complete`, `built` (not trained), `interrupted`, `failed`, or `killed` (recorded
-    as running, but no process has locked its folder)."""
+    """One of `running`, `complete`, `built` (not trained), `interrupted`, `failed`, and `killed` (recorded as running,
+    but no process has locked its folder)."""
     engine: str
     """Kind of the last engine: `cpu`, `gpu` or `reference`."""
     seed: int
@@ -36,19 +36,19 @@ class Entry:
     """Number of epochs in the metrics, which may exceed the number in the manifest."""
     epochs: int
     soft_loss: float | None
-    """Soft loss of the last epoch, for a population the lowest; None if no soft loss is finite."""
+    """Lowest soft loss over the models in their last epoch, or None if none is finite."""
     hard_loss: int | None
     """Number of mismatches of the best circuit so far."""
     solved: int | None
     """Number of models without mismatches in their last evaluation, at least 1 if the best circuit has none; None for
-    a classifier, which is never solved."""
+    a classifier, which has no solution."""
     size: int
     """Total size of the files in the folder, in bytes."""
     started: str
     """Time at which the run started, in ISO 8601."""
     attempts: int = 1
     score: float | None = None
-    """Highest score of an agent in its last evaluation; None for automata. Epochs of agents are environment steps."""
+    """Highest score over the agents in their last evaluation; None for automata. Epochs of agents are steps."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path)}
@@ -66,7 +66,7 @@ def find(folder: Path) -> Iterator[Path]:
     """Yield the run folders at and below `folder`, sorted by name. Raises NotFoundError if `folder` does not exist."""
     if not folder.is_dir():
         problem = "is a file" if folder.exists() else "does not exist"
-        raise NotFoundError(f"{folder} {problem}: expected a folder with runs in it.")
+        raise NotFoundError(f"{folder} {problem}: expected a folder that contains runs.")
     return _search(folder)
 
 
@@ -124,12 +124,10 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
 def _record(path: Path) -> dict[str, Any]:
     record = json.loads((path / manifest.NAME).read_text(encoding="utf-8"))
     if not isinstance(record, dict):
-        raise ValueError("it is no table")
+        raise ValueError("expected a JSON object")
     if record["format"] != manifest.FORMAT:
         version = record.get("versions", {}).get("difflogic", "unknown")
-        raise ValueError(
-            f"it is of format {record['format']}, written by difflogic {version}; this one reads {manifest.FORMAT}"
-        )
+        raise ValueError(f"expected format {manifest.FORMAT}, got {record['format']}, written by difflogic {version}")
     return record
 
 

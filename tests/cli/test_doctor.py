@@ -209,7 +209,7 @@ def test_memory_of_a_run_is_planned(run: Path, said: Said) -> None:
     ("arguments", "code", "text"),
     [
         (["lizart"], 2, "Unknown preset 'lizart' (did you mean lizard?)"),
-        (["runs/none"], 2, f"There is no run folder or checkpoint at runs{os.sep}none."),
+        (["runs/none"], 2, f"No run folder or checkpoint file at runs{os.sep}none."),
         (["lizard", "--set", "task.width=9"], 2, "picture has 20x20 cells, but the grid has 9x20"),
         (["--population", "0"], 2, "population must be an integer of at least 1, got 0."),
         (["--batch", "0"], 2, "batch must be an integer between 1 and 2147483648, got 0."),

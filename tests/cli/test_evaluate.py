@@ -115,12 +115,12 @@ def test_html_report_loads_no_other_file(run: Path, said: Said) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
-        (["here", "--member", "3"], 2, "There is no member 3 in here: it has 1 to 2, of seeds 23 to 24."),
+        (["nowhere"], 2, "No run folder or checkpoint file at nowhere."),
+        (["here", "--member", "3"], 2, "Unknown member 3 of here: expected 1 to 2, of seeds 23 to 24."),
         (["here", "--starts", "0"], 2, "Invalid value for '--starts'"),
         (["here", "--engine", "abacus"], 2, "Unknown engine 'abacus'"),
-        (["here", "--html", "no/such/report.html"], 2, "/no/such to write report.html to: make it first."),
-        (["here", "--html", "here"], 2, "here is a folder: name a file in it."),
+        (["here", "--html", "no/such/report.html"], 2, "/no/such does not exist. Create it first."),
+        (["here", "--html", "here"], 2, "Expected a file, but here is a folder."),
     ],
 )
 def test_wrong_options_are_refused(run: Path, said: Said, arguments: list[str], code: int, text: str) -> None:

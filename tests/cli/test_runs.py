@@ -118,10 +118,10 @@ def test_best_circuit_decides_if_a_run_is_solved(runs: Path, capsys: pytest.Capt
     ("text", "why"),
     [
         ("{", "its manifest.json cannot be used"),
-        ("[]", "it is no table"),
+        ("[]", "expected a JSON object"),
         ("[" * 100_000, "its manifest.json cannot be used"),
         ("{}", "its manifest.json has no 'format'"),
-        ('{"format": 9, "versions": {"difflogic": "7.0"}}', "of format 9, written by difflogic 7.0; this one reads 1"),
+        ('{"format": 9, "versions": {"difflogic": "7.0"}}', "expected format 1, got 9, written by difflogic 7.0"),
         ('{"format": 1, "seed": 3}', "its manifest.json has no"),
         ('{"format": 1, "seed": 3, "seeds": 7}', "its manifest.json cannot be used"),
         (None, "No such file or directory"),
@@ -169,11 +169,11 @@ def test_running_run_is_listed(runs: Path, said: Said) -> None:
 
 def test_empty_folder_is_reported(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "runs does not exist: expected a folder with runs in it." in said("runs", code=2).err
+    assert "runs does not exist: expected a folder that contains runs." in said("runs", code=2).err
     Path("runs").mkdir()
     assert said("runs").out == "runs: no runs found.\n"
     Path("file").write_text("")
-    assert "file is a file: expected a folder with runs in it." in said("runs", "file", code=2).err
+    assert "file is a file: expected a folder that contains runs." in said("runs", "file", code=2).err
 
 
 def test_run_folder_lists_itself(runs: Path) -> None:

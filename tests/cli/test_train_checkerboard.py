@@ -149,18 +149,18 @@ BAD_INPUT = [
     (["--engine", "cuda"], 2, "--engine must be auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME, got 'cuda'."),
     (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
                                 "or use gpu or auto."),
-    (["--resume", "nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
-    (["--resume", "occupied"], 2, "The folder occupied holds no checkpoint.safetensors: "
-                                  "expected the folder of an earlier run."),
+    (["--resume", "nowhere"], 2, "No run folder or checkpoint file at nowhere."),
+    (["--resume", "occupied"], 2, "The folder occupied does not contain checkpoint.safetensors: "
+                                  "expected a run folder."),
     (["--resume", "x", "--seed", "3", "--small"], 2, "--resume continues a run as it was configured: "
                                                      "drop --seed, --small."),
     (["--resume", "x", "--population", "3"], 2, "--resume continues a run as it was configured: drop --population."),
-    (["--init-from", "nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
+    (["--init-from", "nowhere"], 2, "No run folder or checkpoint file at nowhere."),
     (["--init-from", "file"], 1, "file is not a difflogic checkpoint, or its header is damaged. "
-                                 "Restore the file from a copy, or start a new run."),
+                                 "Restore the file from a backup, or start a new run."),
     (["--out", "occupied"], 1, "The folder occupied is not empty: continue its run with --resume occupied, "
                                "or choose another --out."),
-    (["--out", "file"], 1, "file is a file, not a folder: choose another --out."),
+    (["--out", "file"], 1, "Expected a folder, but file is a file: choose another --out."),
     (["--out", "file/deeper"], 1, "Cannot create the run folder file/deeper: Not a directory."),
 ]  # fmt: skip
 

@@ -80,7 +80,7 @@ def test_a_pool_of_another_size_is_refused() -> None:
     state = TrainState.initial(job)
     for pool in (state.pool[:4], None):
         cut = Checkpoint((ModelState(job.config, job.circuit, replace(state, pool=pool)),)).encode()
-        with pytest.raises(CheckpointError, match="holds no usable run: "):
+        with pytest.raises(CheckpointError, match="does not contain a usable run: "):
             checkpoint.decode(cut, FILE)
 
 
@@ -144,7 +144,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     message = str(caught.value)
     assert "is corrupt: the array" in message
     assert "does not match its checksum" in message
-    assert message.endswith("Restore the file from a copy, or start a new run.")
+    assert message.endswith("Restore the file from a backup, or start a new run.")
     (tmp_path / checkpoint.NAME).write_bytes(BYTES[:-5])
     with pytest.raises(CheckpointError, match="is corrupt: it is truncated or its header is damaged"):
         checkpoint.load(tmp_path)
@@ -165,11 +165,13 @@ def test_another_format_names_its_writer() -> None:
     with pytest.raises(CheckpointError) as caught:
         checkpoint.decode(data, FILE)
     assert "was written by difflogic 9.1.0 in format 2" in str(caught.value)
-    assert "reads format 1" in str(caught.value)
+    assert "expects format 1" in str(caught.value)
 
 
 def test_a_foreign_safetensors_file_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="is not a difflogic checkpoint, and holds tensors of another program: "):
+    with pytest.raises(
+        CheckpointError, match="is not a difflogic checkpoint, but contains tensors of another program: "
+    ):
         checkpoint.decode(save({"x": np.zeros(3)}, metadata={"format": "pt"}), FILE)
 
 
@@ -178,13 +180,13 @@ def test_an_incomplete_run_is_refused() -> None:
     metadata = checksummed.metadata(BYTES)
     header = {name: metadata[name] for name in ("format", "difflogic", "config")}
     without = {name: array for name, array in arrays.items() if name != "mu"}
-    with pytest.raises(CheckpointError, match="holds no usable run: 'mu'"):
+    with pytest.raises(CheckpointError, match="does not contain a usable run: 'mu'"):
         checkpoint.decode(checksummed.encode(without, header), FILE)
-    with pytest.raises(CheckpointError, match="holds no usable run"):
+    with pytest.raises(CheckpointError, match="does not contain a usable run"):
         checkpoint.decode(checksummed.encode(arrays | {"logits": np.zeros((3, 16), np.float32)}, header), FILE)
     for name in ("step", "epoch", "best", "skipped", "elapsed_s"):
         pair = {name: np.array([arrays[name]] * 2)}
-        with pytest.raises(CheckpointError, match="holds no usable run"):
+        with pytest.raises(CheckpointError, match="does not contain a usable run"):
             checkpoint.decode(checksummed.encode(arrays | pair, header), FILE)
 
 

@@ -133,7 +133,7 @@ def test_an_empty_folder_and_parents_are_welcome(config: Config, engine: Engine,
 
 def test_a_file_is_not_a_folder(config: Config, engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunFolderError, match=r"is a file, not a folder: choose another --out"):
+    with pytest.raises(RunFolderError, match=r"is a file: choose another --out"):
         Trainer(config, engine).run(out=tmp_path / "file")
     with pytest.raises(RunFolderError, match=r"Cannot (use|create) the run folder .*: Not a directory\."):
         Trainer(config, engine).run(out=tmp_path / "file" / "under")

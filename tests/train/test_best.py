@@ -94,7 +94,7 @@ def test_resume_keeps_the_best(config: Config, one: Engine, run: Run) -> None:
 def test_damaged_best_is_named(run: Run, config: Config, one: Engine) -> None:
     assert run.path is not None
     (run.path / checkpoint.BEST).write_bytes(b"nothing")
-    with pytest.raises(CheckpointError, match=r"best\.safetensors is not .* Remove it, and the last circuit"):
+    with pytest.raises(CheckpointError, match=r"best\.safetensors is not .* Remove it to use the last circuit"):
         chosen.load(run.path)
     told: list[str] = []
     observer = Observer()

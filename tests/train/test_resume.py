@@ -190,7 +190,7 @@ def test_request_of_another_kind_is_refused(finished: Run, one: Engine) -> None:
         '{"format": 2}',
     ):
         (finished.path / request_file.NAME).write_text(content)
-        with pytest.raises(RunFolderError, match=r"request\.json cannot be used: .*\. Restore it from a copy\."):
+        with pytest.raises(RunFolderError, match=r"request\.json cannot be used: .*\. Restore it from a backup\."):
             fit(resume=finished.path, engine=one)
     (finished.path / request_file.NAME).unlink()  # as version 0.1.0 wrote runs
     assert fit(resume=finished.path, engine=one).epoch == EPOCHS
@@ -302,9 +302,9 @@ def test_resume_refuses_to_go_back(config: Config, engine: Engine, finished: Run
 
 
 def test_resume_needs_a_run(config: Config, one: Engine, tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="There is no run folder or checkpoint at"):
+    with pytest.raises(NotFoundError, match="No run folder or checkpoint file at"):
         Trainer(config, one).run(resume=tmp_path / "nowhere")
-    with pytest.raises(NotFoundError, match=r"holds no checkpoint\.safetensors"):
+    with pytest.raises(NotFoundError, match=r"does not contain checkpoint\.safetensors"):
         Trainer(config, one).run(resume=tmp_path)
     lone = tmp_path / "lone.safetensors"
     lone.write_bytes(b"")
@@ -317,7 +317,9 @@ def test_previous_checkpoint_can_be_resumed(finished: Run, config: Config, engin
     run = Trainer(config, engine).run(out=tmp_path / "run", observer=SignalAt(7, signal.SIGINT))
     current = run.path / checkpoint.NAME
     current.write_bytes(current.read_bytes()[:-1])
-    with pytest.raises(CheckpointError, match=r"The one before it is intact: continue from epoch 5 with --resume"):
+    with pytest.raises(
+        CheckpointError, match=r"The previous checkpoint is intact: continue from epoch 5 with --resume"
+    ):
         Trainer(config, engine).run(resume=run.path)
     Trainer(config, engine).run(resume=run.path / checkpoint.PREVIOUS)
     assert_same_run(finished.path, run.path)

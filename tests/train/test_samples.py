@@ -65,7 +65,7 @@ def test_evaluation_takes_held_out_or_other_samples(tmp_path: Path) -> None:
     states = ReferenceEngine().rollout(best.circuit, np.pad(wide, [(0, 0)] * 3 + [(0, 1)]), 2, "hard")[1:, ..., :1]
     assert other.values["wrong"] == np.count_nonzero(states != wide)
     assert other.values["wrong_samples"] == np.count_nonzero((states != wide).any(axis=(0, 2, 3, 4)))
-    with pytest.raises(DataError, match="The samples have 3 channels, but a cell of this circuit has 2"):
+    with pytest.raises(DataError, match="Expected samples of at most 2 channels for this circuit, got 3"):
         evaluate(tmp_path / "run", ReferenceEngine(), data=Dataset.of(*[RNG.integers(0, 2, (3, 5, 5, 3))] * 2))
     render(tmp_path / "run", tmp_path / "film.gif", engine=ReferenceEngine())
     assert (tmp_path / "film.gif").stat().st_size > 100
