@@ -1,4 +1,4 @@
-"""Bundler of JavaScript modules: local HTML files cannot import, and servers then send one file instead of fifty."""
+"""Bundler of JavaScript modules, since local HTML files cannot import and a server then sends one file, not fifty."""
 
 import json
 import posixpath
@@ -12,7 +12,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 @cache  # each visitor of a server requests it
 def joined(entry: str) -> str:
-    """Return the module at `entry`, such as `page/face.js`, and all imported modules as one module with its exports.
+    """Return the source of the module `entry`, such as `page/face.js`, combined with all modules that it imports.
 
     Each imported module becomes a function that is called once and returns its exports, so that names cannot collide.
     """
@@ -20,7 +20,7 @@ def joined(entry: str) -> str:
     texts: list[str] = []
 
     def collect(path: str) -> str:
-        """Return the text of a module with each import replaced by a constant that refers to the bundled module."""
+        """Return the source of a module with each import replaced by a constant for the imported module's exports."""
 
         def imported(statement: re.Match[str]) -> str:
             other = posixpath.normpath(posixpath.join(posixpath.dirname(path), statement[2]))

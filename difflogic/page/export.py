@@ -1,4 +1,4 @@
-"""Export of in-browser training: one HTML file that trains presets on the visitor's GPU without network requests."""
+"""Export of in-browser training as one HTML file that trains presets on the visitor's GPU, without network requests."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ from difflogic.page.bundle import as_json, joined, package_text
 from difflogic.page.plans import names, page_data
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
-"""Names of the page's classic (non-module) scripts in order, after `engines.js`; its entry module is `face.js`."""
+"""Names of the page's classic (non-module) scripts in order, after `engines.js`; the entry module is `face.js`."""
 
 STYLES = ("serve/web/style.css", "circuits/export/templates/figure.css", "page/page.css")
 
@@ -41,7 +41,7 @@ def training_page(presets: Sequence[str] | None = None) -> str:
     """
     presets = names() if presets is None else presets
     if not presets or len(set(presets)) < len(presets):
-        raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
+        raise UsageError(f"Expected one or more different presets, got {', '.join(presets) or 'none'}.")
     # Without a timestamp, the same presets result in the same file.
     data = json.dumps(page_data(list(presets)), separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, mtime=0)).decode()
@@ -56,7 +56,7 @@ def training_page(presets: Sequence[str] | None = None) -> str:
 
 
 def _living() -> dict[str, object]:
-    """Return the templates from which `living.js` makes a page with the trained circuit in the browser."""
+    """Return by name the templates from which `living.js` builds a page with the trained circuit in the browser."""
     return {
         "page": template("page.html"),
         "style": template("page.css") + template("figure.css"),

@@ -1,4 +1,4 @@
-"""Presets as data for in-browser training: the configuration and the recorded GPU buffers and dispatches per stage.
+"""Presets as data for in-browser training: configuration, and the recorded GPU buffers and dispatches per stage.
 
 Data that depend on the seed are omitted, so that the page can train any seed: with `seeded.js`, it computes wires,
 initial logits, keys and random evaluation grids, bit for bit as in Python, and also the target of a drawing.
@@ -35,9 +35,9 @@ from difflogic.version import __version__
 
 Data = dict[str, Any]
 PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
-"""Names of the presets that a page supports. A page cannot sample the fire masks of asynchronous presets."""
+"""Names of presets that a page supports; it cannot sample the fire masks of asynchronous presets."""
 OWN = {"draw": 16, "draw-small": 12}
-"""Mapping from tasks for a custom image to cells per side; their model is that of the preset colored-g."""
+"""Mapping from tasks for a custom image to the side of their grid in cells; their model is that of colored-g."""
 SMILE = (
     "............",
     "...333333...",
@@ -52,28 +52,28 @@ SMILE = (
     "...333333...",
     "............",
 )
-"""12x12 image that the page displays until the visitor draws."""
+"""Image of 12x12 cells that the page displays until the visitor draws."""
 OWN_EPOCHS = 1200
-"""Number of epochs per attempt for a custom image, fewer than for colored-g, since small images need less training."""
+"""Number of epochs per attempt for a custom image, fewer than for colored-g, since small images require fewer."""
 UNGUIDED = 3.5
-"""Factor by which a page delays the start of the search for presets, most of which are solved before it: the page's
-search is unguided and slower than training. Custom images are searched without delay and repaired afterwards."""
+"""Factor by which a page delays the search for presets, most of which training solves before, since the page's search
+is unguided and slower than training. The search for custom images is not delayed, and is followed by a repair."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
 """Names of buffers whose initial contents depend on the seed, besides random evaluation grids."""
 
 
 def names() -> list[str]:
-    """Return the names of all tasks that a page supports; by default, a page opens with the first."""
+    """Return the names of all tasks that a page supports; a page opens with the first by default."""
     return [*OWN, *PRESETS]
 
 
 def page_config(name: str, white: bool = False) -> Config:
-    """Return the configuration of task `name` with the recipe `robust`, which a page trains until it is solved.
+    """Return the configuration of task `name` with the recipe `robust`, which a page trains until solved.
 
-    `white` selects drawings with only white cells. Raises UsageError for an unsupported name.
+    `white` is for custom images with only white cells. Raises UsageError for an unsupported name.
     """
     if name not in names():
-        raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
+        raise UsageError(f"Unsupported preset {name!r}{hint(name, names())}: expected {', '.join(names())}.")
     config = recipes.applied("robust", _own(OWN[name], white) if name in OWN else presets.get(name))
     begin, interval = config.search.begin, min(restarts.LOOK, config.train.eval_interval)
     if name not in OWN:
@@ -82,7 +82,7 @@ def page_config(name: str, white: bool = False) -> Config:
 
 
 def _own(side: int, white: bool = False) -> Config:
-    """Return the configuration for custom images of `side` cells, initially SMILE; one channel if `white`."""
+    """Return the configuration for custom images of `side` x `side` cells, initially SMILE; one channel if `white`."""
     above = (side - len(SMILE)) // 2
     rows = tuple(row.center(side, ".") for row in SMILE)
     empty = "." * side
@@ -94,7 +94,7 @@ def _own(side: int, white: bool = False) -> Config:
 
 
 def page_data(chosen: list[str]) -> Data:
-    """Return all JSON data of a page for the tasks `chosen`. Raises UsageError or LimitError."""
+    """Return all JSON data of a page for the tasks named in `chosen`. Raises UsageError or LimitError."""
     data = {name: preset_data(name) for name in chosen}
     kernels = {
         kernel
@@ -117,7 +117,7 @@ def page_data(chosen: list[str]) -> Data:
 
 
 def _recorded_board() -> Data:
-    """Return the checkerboard circuit of the zoo, which a page runs if the browser cannot train."""
+    """Return the data of the zoo's checkerboard circuit, which a page runs if the browser cannot train."""
     board = zoo.entry("checkerboard")
     netlist = netlist_json.from_data(board["circuit"])
     task = board["circuit"]["habitat"] | {"target": "checkerboard", "loss_channels": netlist.visible}
@@ -126,7 +126,7 @@ def _recorded_board() -> Data:
 
 
 def _constants() -> Data:
-    """Return constants of the Python code that the page's scripts also use, by name."""
+    """Return by name the constants of the Python code that the page's scripts also use."""
     modules = {
         circuits: ("NOISE_STREAM",),
         wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS", "STRAIGHT", "ALL_ROUND_KERNELS"),
@@ -147,7 +147,7 @@ def _constants() -> Data:
 
 
 def preset_data(name: str, white: bool = False) -> Data:
-    """Return a task's configuration and, per kind of adapter, its training stages; `white` is as in `page_config`."""
+    """Return a task's configuration and its training stages per kind of adapter; see `page_config` for `white`."""
     config = page_config(name, white)
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     netlist = CellNetlist.of_run(circuit, config)
@@ -172,13 +172,13 @@ def _stage(config: Config, until: int) -> Data:
 
 
 def recorded(config: Config, software: bool) -> RecordedRun:
-    """Record the buffers and dispatches of training a configuration, for a software or hardware GPU."""
+    """Record the buffers and dispatches of training a configuration on a hardware GPU, or a `software` GPU."""
     job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
     return record([job], [TrainState.initial(job)], software)
 
 
 def plan_data(run: RecordedRun, config: Config) -> Data:
-    """Convert a recorded run to JSON data, in which buffers, pipelines and bind groups are referenced by number."""
+    """Convert a recorded run to JSON data that refer to buffers, pipelines and bind groups by number."""
     device, plan = run.device, run.plan
     seeded = SEEDED | ({"words"} if config.task.start == "random" else set())
     places = {id(buffer): number for number, buffer in enumerate(device.buffers)}

@@ -2,10 +2,10 @@
 
     described = Spec.of(preset="checkerboard-small", over={"optimizer.lr": "0.02:0.2:log", "seed": range(4)}, trials=40)
 
-This package chooses and ranks trials. Jobs in the queue of the training service train them: see
+This package chooses and ranks trials, which jobs in the queue of the training service train: see
 `difflogic.serve.sweep`, which begins a sweep, and `difflogic.serve.worker.sweeps`.
 
-`trial_rows` and `html` return the table and the page of a `Sweep`, also of an unfinished one.
+`trial_rows` and `html` return the table and the page of a finished or unfinished `Sweep`.
 """
 
 from difflogic.sweeps.course import Sweep, SweepObserver, Trial

@@ -1,6 +1,6 @@
-"""Axes of a sweep: each is a field of the configuration with the values or range that trials use.
+"""Axes of a sweep: each is a field of the configuration with the values or the range that trials use.
 
-optimizer.lr=0.02:0.2:log     range, sampled log-uniformly; uniformly without `:log`, in steps of 0.01 with `:0.01`
+optimizer.lr=0.02:0.2:log     range, sampled log-uniformly; without `:log` uniformly, with `:0.01` in steps of 0.01
 model.kernels=4,8,16          list of values
 seed=0..31                    integers 0 to 31; with `0..30..2` every second integer
 """
@@ -15,7 +15,7 @@ from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError, UsageError
 
 SEED = "seed"
-"""Name of the axis that samplers do not search, since trials that differ only in the seed repeat a setting."""
+"""Name of the axis that is not searched, since trials that differ only in the seed repeat a setting."""
 MOST_VALUES = 100_000
 
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -25,7 +25,7 @@ _RANGE = re.compile(rf"\s*({_NUMBER}):({_NUMBER})(?::(log|{_NUMBER}))?\s*")
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis of a sweep: path of a field and either its values or, if `values` is empty, a range including both ends."""
+    """Axis of a sweep: the path of a field with its values or, if `values` is empty, a range that includes its ends."""
 
     path: str
     values: tuple[Any, ...] = ()
@@ -37,9 +37,9 @@ class Axis:
 
 
 def axis(path: str, given: Any, base: Document) -> Axis:
-    """Return the axis of a field of `base`; `given` is text as in the module docstring, or a list of values.
+    """Return the axis of field `path` of `base`; `given` is text as in the module docstring, or a list of values.
 
-    Raises UsageError for an unknown field, an empty range or unsupported values, ConfigError for a wrong type.
+    Raises UsageError for an unknown field, an empty range or unsupported values, or ConfigError for a wrong type.
     """
     kind, limits = _field(path, base)
     if isinstance(given, str) and (match := _RANGE.fullmatch(given)):
@@ -52,12 +52,12 @@ def axis(path: str, given: Any, base: Document) -> Axis:
         return result
     values = tuple(_taken(kind, limits, value, path) for value in _values(path, given))
     if len(set(map(repr, values))) < len(values):
-        raise UsageError(f"{path} has a value twice: {given}.")
+        raise UsageError(f"Expected different values for {path}, got {given}.")
     return Axis(path, values)
 
 
 def _values(path: str, given: Any) -> list[Any]:
-    """Parse integers such as `0..31`, or comma-separated TOML values; unquoted words are text (shells strip quotes)."""
+    """Return the values in `0..31` or comma-separated TOML; unquoted words are text (shells strip quotes)."""
     if not isinstance(given, str):
         values = list(given) if isinstance(given, list | tuple | range) else [given]
     elif match := _COUNT.fullmatch(given):
@@ -70,23 +70,21 @@ def _values(path: str, given: Any) -> list[Any]:
             values = [toml_value(word, path) for word in given.split(",") if word.strip()]
     if not values:
         raise UsageError(
-            f"{path} has no values: expected LOW..HIGH with LOW below HIGH, or a list, got {shown(given)}."
+            f"Expected values for {path}, a list or LOW..HIGH with LOW not above HIGH, got {shown(given)}."
         )
     if len(values) > MOST_VALUES:
-        raise UsageError(f"{path} has more than {MOST_VALUES} values: give fewer, or a range LOW:HIGH.")
+        raise UsageError(f"Expected at most {MOST_VALUES} values for {path}: give fewer, or a range LOW:HIGH.")
     return values
 
 
 def _check_range(checked: Axis, given: str) -> None:
     path, step = checked.path, checked.step
     if not checked.low < checked.high:
-        raise UsageError(f"The range of {path} is empty: expected LOW:HIGH with LOW below HIGH, got {given}.")
+        raise UsageError(f"Expected a range LOW:HIGH with LOW below HIGH for {path}, got {given}.")
     if checked.is_log and checked.low <= 0:
-        raise UsageError(
-            f"The range of {path} begins at {checked.low:g}: a logarithm needs numbers above 0, got {given}."
-        )
+        raise UsageError(f"Expected a range of numbers above 0 for {path}, since it is logarithmic, got {given}.")
     if step is not None and not 0 < step <= checked.high - checked.low:
-        raise UsageError(f"The steps of {path} must be above 0 and fit into its range, got {given}.")
+        raise UsageError(f"Expected a step above 0 and at most HIGH - LOW for {path}, got {given}.")
 
 
 def _taken(kind: Any, limits: Limits | None, value: Any, path: str) -> Any:
@@ -104,8 +102,8 @@ def _field(path: str, base: Document) -> tuple[Any, Limits | None]:
     if path in fields:
         return fields[path]
     if inside := [name for name in fields if name.startswith(f"{path}.")]:
-        raise UsageError(f"{path} is a section: sweep a field of it, say {inside[0]}.")
+        raise UsageError(f"Expected a field, but {path} is a section: sweep one of its fields, such as {inside[0]}.")
     # A user who writes `train.lr` means the `lr` of another section.
     same = [name for name in fields if name.rpartition(".")[2] == path.rpartition(".")[2]]
     near = f" (did you mean {same[0]}?)" if same else hint(path, fields)
-    raise UsageError(f"There is no field {shown(path)} to sweep{near}: `difflogic presets NAME` lists all.")
+    raise UsageError(f"Unknown field {shown(path)}{near}: `difflogic presets NAME` lists all fields.")

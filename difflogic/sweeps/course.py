@@ -25,21 +25,21 @@ from difflogic.train.signals import Stop
 
 LEDGER = "trials.jsonl"
 POLL_S = 0.5
-"""Maximum time in seconds between two checks for a stop request while trials are trained."""
+"""Maximum time in seconds between checks for a stop request while trials are trained."""
 
 Ended = Literal["complete", "pruned", "failed"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Ended trial with its result."""
+    """Trial that has ended, with its result."""
 
     number: int
     values: Mapping[str, Any]
     """Mapping from the paths of the axes to the trial's values."""
     status: Ended
     value: float | None
-    """Value of the sweep's metric; None if unknown: for a failed trial, or with `tts` for an unsolved trial."""
+    """Value of the sweep's metric, or None if unknown, as for a failed trial or, with `tts`, an unsolved trial."""
     outcome: Outcome
 
     @property
@@ -55,13 +55,13 @@ class Sweep:
     path: Path
     spec: Spec
     trials: Sequence[Trial]
-    """Ended trials in the fixed order of the search."""
+    """Trials that have ended, in the fixed order of the search."""
     interrupted: Any = None
-    """Signal or reason that stopped the sweep early; None if all trials have ended."""
+    """Signal or reason that stopped the sweep early, or None if all trials have ended."""
 
     @property
     def ranked(self) -> list[Trial]:
-        """Trials from best to worst, in a tie by number; trials without a value are last."""
+        """Trials from best to worst, and by number in a tie; trials without a value are last."""
         sign = self.spec.sign
         return sorted(self.trials, key=lambda each: (each.value is None, sign * (each.value or 0.0), each.number))
 
@@ -72,13 +72,13 @@ class Sweep:
 
 
 class SweepObserver:
-    """Base class of observers of a sweep; its methods do nothing, and subclasses override them."""
+    """Base class of observers of a sweep; its methods do nothing and can be overridden."""
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
-        """Receive the start of a sweep, before its first trial; `known` is the number of trials with stored results."""
+        """Receive the start of a sweep in the folder `path`; `known` is the number of trials with stored results."""
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
-        """Receive an ended trial, the `done`-th of at most `most`; trials arrive in a fixed order."""
+        """Receive a trial that has ended, number `done` of at most `most`; trials arrive in a fixed order."""
 
     def noticed(self, text: str) -> None:
         """Receive a notice for the user."""
@@ -92,20 +92,21 @@ class Workers(Protocol):
         """Number of trials that the workers can train in parallel."""
 
     def submit(self, rung: Rung) -> None:
-        """Append a part of a trial (`rung`) to the queue."""
+        """Append `rung`, a part of a trial, to the queue."""
 
     def ended(self, seconds: float) -> Sequence[tuple[Rung, Outcome]]:
-        """Return the results since the last call, waiting at most `seconds` for the first."""
+        """Return the results since the last call; wait at most `seconds` for the first result."""
 
     def put_away(self, trial: int) -> None:
-        """Move the run folder of an ended trial into the folder of the sweep."""
+        """Move the run folder of the trial number `trial`, which has ended, into the folder of the sweep."""
 
 
 @contextmanager
 def opened(described: Spec | None, out: Path | None, trials: int | None = None) -> Iterator[tuple[Spec, Path]]:
-    """Lock the folder of a new sweep or, if `described` is None, of an earlier sweep, which `trials` may extend.
+    """Lock and yield the folder of a new sweep or, if `described` is None, of an earlier sweep, with its specification.
 
-    Raises RunFolderError if the folder is in use, NotFoundError if it contains no sweep, or UsageError.
+    `trials` replaces the number of trials of an earlier sweep. Raises RunFolderError if the folder is in use,
+    NotFoundError if it does not contain a sweep, or UsageError.
     """
     if described is not None:
         sampling.check(described)
@@ -113,11 +114,11 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
         folders.check_new(out)
         out.mkdir(parents=True, exist_ok=True)
     elif out is None or not (out / spec.NAME).is_file():
-        raise NotFoundError(f"{out} holds no sweep: it has no {spec.NAME}.")
+        raise NotFoundError(f"{out} does not contain a sweep: expected a folder with {spec.NAME}.")
     else:
         described = Spec.load(out / spec.NAME)
         if trials is not None and trials < described.most:
-            raise UsageError(f"The sweep has {described.most} trials: --trials must be at least that, got {trials}.")
+            raise UsageError(f"Expected --trials of at least {described.most}, as in the sweep, got {trials}.")
         described = described if trials is None else described.with_(trials=trials)
     with folders.locked(out):
         files.check_links(out)
@@ -143,12 +144,12 @@ class Course:
         observer.began(described, out, len(self._ledger.values), workers.size)
         if self._ahead is not None and self._ahead < workers.size:
             observer.noticed(
-                f"There are {workers.size} workers, but {described.method} starts {self._ahead} trials at once: "
-                "a new sweep with a larger --ahead would keep all busy."
+                f"Only {self._ahead} of {workers.size} workers are used, since {described.method} trains only "
+                f"{self._ahead} trials in parallel: to use all, start a new sweep with a larger --ahead."
             )
 
     def go(self, stop: Stop) -> Sweep:
-        """Run the search until all trials have ended or `stop` has a reason, and return the sweep."""
+        """Run the search until all trials have ended or `stop` has a reason; return the sweep."""
         number, waiting = 0, deque[Rung]()
         while stop.reason is None:
             while len(waiting) < (self._ahead or 4 * self._workers.size) and number < self._spec.most:
@@ -169,7 +170,7 @@ class Course:
         return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
 
     def _judged(self, rung: Rung, outcome: Outcome) -> Rung | None:
-        """Evaluate the outcome of a rung; return the next rung of its trial, or None if the trial has ended."""
+        """Process the outcome of a rung; return the next rung of its trial, or None if the trial has ended."""
         number, values, metric = rung.trial, rung.values, self._spec.metric
         status: Ended = "failed" if outcome.status == "failed" else "complete"
         if outcome.status == PAUSED:
@@ -191,7 +192,7 @@ class Course:
 
 
 class _Ledger:
-    """Outcomes of rungs, stored in `trials.jsonl` in the order of arrival."""
+    """Outcomes of rungs, which are stored in `trials.jsonl` in the order of arrival."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -206,13 +207,13 @@ class _Ledger:
                                               for path, value in line["values"].items()}  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
             raise RunFolderError(
-                f"{path} was written by another version of difflogic: use that version to continue it."
+                f"{path} was written by another version of difflogic: use that version to continue the sweep."
             ) from error
         # An incomplete line of a killed process is removed before lines are appended.
         files.write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
     def keep(self, rung: Rung, outcome: Outcome) -> None:
-        """Append the outcome of a rung to the file before it is ranked. Raises OSError."""
+        """Append the outcome of a rung to the file; call this before ranking it. Raises OSError."""
         line = {"trial": rung.trial, "until": rung.until, "values": dict(rung.values), "outcome": asdict(outcome)}
         files.append(self._path, f"{json.dumps(line)}\n".encode())
         self.outcomes[rung.trial, rung.until] = outcome

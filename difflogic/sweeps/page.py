@@ -1,6 +1,6 @@
-"""HTML page of a sweep in one file: each trial is a line through its values in a diagram and a row of a table.
+"""HTML page of a sweep in one file: each trial is a line through its values in a diagram, and a row of a table.
 
-Without JavaScript, the table is complete and sorted by the metric.
+The table is complete and sorted by the metric even without JavaScript.
 """
 
 import math
@@ -13,7 +13,7 @@ from difflogic.version import __version__
 
 WIDTH, HEIGHT, MARGIN = 1000, 420, 70
 SHADES = 5
-"""Number of line colours, from the best to the worst trials."""
+"""Number of line colours, which show ranks from the best to the worst trials."""
 MOST_TICKS = 12
 NONE = "none"
 Values = dict[str, Any]
@@ -21,18 +21,18 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Vertical axis of the diagram for one field or for the metric."""
+    """Vertical axis of the diagram, for one field or for the metric."""
 
     name: str
     x: float
     ticks: Sequence[tuple[float, str]]
     """Y position and label of each tick."""
     places: dict[str, float]
-    """Mapping from each occurring value, as text, to its y position."""
+    """Mapping from each occurring value as text to its y position."""
 
 
 def html(sweep: Sweep, is_alone: bool = False) -> str:
-    """Return the page of a sweep as HTML, without links to the run folders of trials if `is_alone`."""
+    """Return the page of a sweep as HTML; if `is_alone`, it has no links to the run folders of trials."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
@@ -78,7 +78,7 @@ def _columns(sweep: Sweep, rows: Sequence[Values]) -> list[Column]:
 
 
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
-    """Return the axis `name` at position `x`, with numbers placed by size (or logarithm) and other values evenly."""
+    """Return the axis `name` at x position `x`; numbers are placed by size (or logarithm), other values evenly."""
     present = [value for value in values if value is not None]
     top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
     if present and all(type(value) in (int, float) for value in present):

@@ -27,29 +27,29 @@ Values = dict[str, Any]
 
 
 class GridSampler:
-    """Sampler of all combinations of values, in order; the last axis changes fastest."""
+    """Sampler of all combinations of values in order, in which the last axis changes fastest."""
 
     def __init__(self, spec: Spec) -> None:
         self._paths = [axis.path for axis in spec.axes]
         self._points = itertools.product(*(axis.values for axis in spec.axes))
 
     def ask(self, number: int, known: Values | None) -> Values:
-        """Return the values of trial `number`, the next trial; `known` are its stored values in a resumed sweep."""
+        """Return the values of the next trial, number `number`; `known` are its stored values in a resumed sweep."""
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
-        """Return whether to prune trial `number`, whose metric is `value` after rung `rung`, counted from 0."""
+        """Return whether to prune trial `number`, whose metric is `value` after rung number `rung` (from 0)."""
         return False
 
     def tell(self, number: int, value: float | None, status: str) -> None:
-        """Receive the metric and status (complete, pruned or failed) of the ended trial `number`."""
+        """Receive the metric and status (complete, pruned or failed) of trial `number`, which has ended."""
 
 
 class OptunaSampler(GridSampler):
-    """Optuna's TPESampler for method `optuna`, otherwise its RandomSampler; `halving` uses SuccessiveHalvingPruner."""
+    """Sampler with Optuna's TPESampler for method `optuna`, otherwise RandomSampler; `halving` prunes trials."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
-        """Create a new Optuna study in `folder/study.db`, replacing an earlier study."""
+        """Create an Optuna study in `folder/study.db`, replacing an earlier study."""
         import optuna
 
         def connected() -> sqlite3.Connection:
@@ -114,6 +114,6 @@ def _word(value: Any) -> Any:
 
 
 def check(spec: Spec) -> None:
-    """Raise MissingPackagesError if a sweep needs Optuna, but Optuna is not installed."""
+    """Raise MissingPackagesError if a sweep requires Optuna, which is not installed."""
     if spec.method != "grid" and importlib.util.find_spec("optuna") is None:
         raise MissingPackagesError.of(f"--method {spec.method}", "sweep", "optuna")

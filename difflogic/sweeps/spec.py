@@ -34,26 +34,26 @@ from difflogic.sweeps.axes import SEED, Axis, axis
 NAME = "sweep.toml"
 FORMAT = 1
 RUNGS, REDUCTION = 3, 3
-"""Number of rungs and reduction factor of halving: after 1/9 and 1/3 of the training, a third of trials continue."""
+"""Number of rungs and reduction factor of halving: a third of trials continue after 1/9 and 1/3 of the training."""
 ENTRIES = ("config", *(each.name for each in options(SweepRequest)))
 OF_TRIALS = ("set", *(each.name for each in options(TrainRequest) if each.of_trials))
-"""Names of entries that apply to the training of each trial; ENTRIES names those of the sweep itself."""
+"""Names of entries that apply to the training of each trial, unlike ENTRIES, which apply to the sweep itself."""
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 
 
 @section
 class Spec(SweepRequest, Document):
-    """Specification of a sweep; create it with `of`, which sets defaults."""
+    """Specification of a sweep, to be created with `of`, which sets defaults."""
 
     if TYPE_CHECKING:  # `of` sets them
         metric: str = ""
         method: str = ""
-    config: Table = field("The whole configuration that trials begin with, since a preset may change", default=Table())
+    config: Table = field("The complete configuration of all trials, since a preset may change", default=Table())
     asked: TrainRequest = field("The options and fields that all trials share", default=TrainRequest())
 
     @classmethod
     def of(cls, **entries: Any) -> Self:
-        """Make a specification from entries, as in a file, and set defaults.
+        """Return the specification with entries as in a file, and with defaults for missing entries.
 
         Args:
             entries: Entries such as `preset` or `config` (a file or configuration), `over`, `metric` and `method`.
@@ -77,25 +77,25 @@ class Spec(SweepRequest, Document):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a specification from the result of `to_dict`; sets no defaults. Raises UsageError or ConfigError."""
+        """Return the specification for a result of `to_dict`, without defaults. Raises UsageError or ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
         entries = {name: value for name, value in data.items() if name != "format"}
         known = (*ENTRIES, *OF_TRIALS)
         if unknown := [name for name in entries if name not in known]:
-            raise ConfigError(f"Unknown entry {shown(unknown[0])}{hint(unknown[0], known)}: {', '.join(known)}.")
+            raise ConfigError(f"Unknown entry {shown(unknown[0])}{hint(unknown[0], known)}: use {', '.join(known)}.")
         shared = {name: entries.pop(name) for name in OF_TRIALS if name in entries}
         spec: Self = build(cls, entries | {"asked": TrainRequest.from_dict(shared)})
         return spec
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entries for a file; they include the complete configuration, so trials depend on nothing else."""
+        """Return the entries for a file, including the complete configuration, on which trials depend."""
         entries = {name: plain(getattr(self, name)) for name in ENTRIES if getattr(self, name) is not None}
         return {"format": FORMAT} | entries | self.asked.to_dict()
 
     @classmethod
     def load(cls, path: Path, **changed: Any) -> Self:
-        """Read a specification from a file, replacing entries by `changed`. Raises UsageError or ConfigError."""
+        """Read a specification from a file, with `changed` entries replaced. Raises UsageError or ConfigError."""
         data = document.read(path)
         if isinstance(data.get("config"), str):  # relative to the specification
             data["config"] = path.parent / data["config"]
@@ -106,7 +106,7 @@ class Spec(SweepRequest, Document):
         super().__post_init__()
         own, kind = (OF_AGENTS, "agents") if self.is_policy else (OF_AUTOMATA, "automata")
         if self.metric not in own:
-            raise UsageError(f"The metric of {kind} is one of {', '.join(own)}, got {self.metric}.")
+            raise UsageError(f"Expected a metric of {kind}, one of {', '.join(own)}, got {self.metric}.")
         self._check_method()
         self._check_request()
 
@@ -114,26 +114,26 @@ class Spec(SweepRequest, Document):
         ranges = [axis.path for axis in self.axes if not axis.values]
         if self.method == "grid" and ranges:
             raise UsageError(
-                f"A grid needs values, but {ranges[0]} is the range {self.over[ranges[0]]}: list some, or give "
-                "`method` random and `trials`."
+                f"Expected a list of values of {ranges[0]} for `method` grid, got the range {self.over[ranges[0]]}: "
+                "list some, or give `method` random and `trials`."
             )
         if SEED in ranges:
-            raise UsageError("Seeds are not searched: list them, say seed=0..31.")
+            raise UsageError("Expected a list of seeds, such as seed=0..31, got a range.")
         if self.method in ("optuna", "halving") and not self.searched:
-            raise UsageError(f"`method` {self.method} searches fields, but seed is the only axis: give `method` grid.")
+            raise UsageError(f"`method` {self.method} requires an axis besides seed: add one, or give `method` grid.")
         if self.method != "grid" and self.trials is None:
-            raise UsageError(f"`method` {self.method} needs the number of trials: give `trials`.")
+            raise UsageError(f"`method` {self.method} requires the number of trials: give `trials`.")
         request = self.asked
         if self.method == "halving" and (request.until_solved or request.restarts):
             raise UsageError(
-                "`method` halving ranks runs before they end, but trials of several attempts begin again: give "
-                "another method, or `restarts` 0 without `until_solved`."
+                "`method` halving ranks unfinished runs, so it does not support restarts: give another method, or "
+                "`restarts` 0 without `until_solved`."
             )
 
     def _check_request(self) -> None:
         self.asked.check_kind(self.is_policy)
         if self.is_policy and self.asked.until_solved:
-            raise UsageError("Agents are swept without `until_solved`: drop it.")
+            raise UsageError("Sweeps of agents do not support `until_solved`: omit it.")
         if isinstance(self.base, Config):
             kept_starts.refuse(self.base, "a sweep")
         # An error that affects all trials is raised here, before the first trial.
@@ -144,7 +144,7 @@ class Spec(SweepRequest, Document):
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
-        """Configuration of all trials before `set` and the values of the axes are applied."""
+        """Configuration of all trials, before `set` and the values of the axes are applied."""
         return base_of(None, dict(self.config))
 
     @cached_property
@@ -158,22 +158,22 @@ class Spec(SweepRequest, Document):
 
     @property
     def searched(self) -> list[Axis]:
-        """Axes that samplers search: all axes except the seed."""
+        """Axes that samplers search, which are all axes except the seed."""
         return [axis for axis in self.axes if axis.path != SEED]
 
     @property
     def sign(self) -> int:
-        """Sign of the metric: 1 if lower values are better, -1 if higher values are better."""
+        """Factor of the metric for minimization: 1 if lower values are better, -1 if higher values are better."""
         return -1 if self.metric == "return" else 1
 
     @property
     def most(self) -> int:
-        """Total number of trials of the complete sweep."""
+        """Maximum number of trials of the sweep."""
         points = math.prod(len(axis.values) for axis in self.axes) if self.method == "grid" else math.inf
         return int(min(points, math.inf if self.trials is None else self.trials))
 
     def rungs(self) -> list[int | None]:
-        """Return the epochs (for agents, environment steps) at which trials are checked, and None for the end."""
+        """Return the epochs (for agents, environment steps) at the end of each rung, with None for the last rung."""
         if self.method != "halving":
             return [None]
         # Example: with 1000 epochs, the result is [112, 334, None].
@@ -182,7 +182,7 @@ class Spec(SweepRequest, Document):
         return [*(math.ceil(total / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]
 
     def configured(self, values: Mapping[str, Any]) -> Config | PolicyConfig:
-        """Return the configuration of a trial; `values` maps paths of axes to values. Raises ConfigError."""
+        """Return the configuration of a trial; `values` maps the paths of axes to values. Raises ConfigError."""
         fields = dict(self.asked.set)
         for path, value in values.items():
             fields = merged(fields, nested(path, value))
@@ -203,7 +203,7 @@ class Spec(SweepRequest, Document):
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
     """Return the configuration (automata or agents) of a preset, file or table. Raises UsageError or ConfigError."""
     if (preset is None) == (config is None):
-        raise UsageError("Specify what to sweep: `preset`, `config`, or a sweep file.")
+        raise UsageError("Expected either `preset` or `config`, or a sweep file with one of them.")
     if isinstance(config, Config | PolicyConfig):
         return config
     if config is not None:
@@ -214,7 +214,7 @@ def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
         return agent_presets.PRESETS[name]
     if name not in presets.PRESETS and not registered.is_task(name):
         names = [*presets.PRESETS, *agent_presets.PRESETS]
-        raise ConfigError(f"There is no preset {shown(name)}{hint(name, names)}: expected {', '.join(names)}.")
+        raise ConfigError(f"Unknown preset {shown(name)}{hint(name, names)}: expected {', '.join(names)}.")
     return presets.get(name)
 
 
@@ -225,7 +225,7 @@ def _table(entry: Any, name: str) -> Mapping[str, Any]:
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return `fields` plus update-network widths that fit changed kernels or channels, unless `fields` sets widths."""
+    """Return `fields` with widths of the update network that fit changed kernels or channels, unless it sets widths."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

@@ -1,7 +1,7 @@
 """Writer of the results of a sweep to its folder: tables, a page and the best run.
 
 trials.csv  trials.json   one row per trial
-settings.csv              one row per setting, over all seeds, with the success rate
+settings.csv              one row per setting, for all its seeds, with the success rate
 index.html                diagram of the metric and all axes, with a table
 best/                     copy of the best trial's run folder
 """
@@ -28,7 +28,7 @@ OF_OUTCOME = [each.name for each in fields(Outcome) if each.name != "status"]
 
 
 def trial_rows(sweep: Sweep) -> list[Row]:
-    """Return one row per ended trial, by number; only the entry `seconds` depends on the machine."""
+    """Return one row per trial that has ended, by number; only the entry `seconds` depends on the machine."""
     return [
         {"trial": trial.number, "status": trial.status, **plain(dict(trial.values)), sweep.spec.metric: trial.value}
         | {name: getattr(trial.outcome, name) for name in OF_OUTCOME}
@@ -37,7 +37,7 @@ def trial_rows(sweep: Sweep) -> list[Row]:
 
 
 def settings(sweep: Sweep) -> list[Row]:
-    """Return one row per setting (values without the seed): success rate and mean metric of its complete trials."""
+    """Return one row per setting (values without the seed), with success rate and mean metric of complete trials."""
     groups: dict[str, list[Trial]] = {}
     for trial in sorted(sweep.trials, key=lambda trial: trial.number):
         groups.setdefault(repr(_setting(trial)), []).append(trial)

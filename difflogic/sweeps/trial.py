@@ -1,4 +1,4 @@
-"""Training of trials, each in its own run folder, and measurement of the results."""
+"""Training of trials, each in its own run folder, and measurement of their results."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ BILLION = 10**9
 
 
 class Rung(NamedTuple):
-    """Part of a trial between two checks, each of which may prune the trial."""
+    """Part of a trial, after which the trial may be pruned."""
 
     spec: Spec
     trial: int
@@ -35,7 +35,7 @@ class Rung(NamedTuple):
     number: int
     """Number of the rung within its trial, counted from 0."""
     until: int | None
-    """Epoch (for agents, environment step) from which the next evaluation ends the rung; None for the trial's end."""
+    """Epoch (for agents, environment step) after which the next evaluation ends the rung; None for the last rung."""
 
 
 def folder_of(number: int) -> str:
@@ -45,20 +45,20 @@ def folder_of(number: int) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a trial so far, with None for unknown values."""
+    """Result of a trial so far; unknown values are None."""
 
     status: Status
     """Status of the trial; `paused` means stopped between two rungs."""
     models: int = 1
     solved: int = 0
     effort: float | None = None
-    """Total cost of all models, each until its first solution, in billions of gate evaluations or environment steps."""
+    """Total cost of all models until their first solutions: billions of gate evaluations, or environment steps."""
     wrong: float | None = None
-    """Lowest number of mismatches of each model, averaged over the models."""
+    """Mean over the models of their lowest numbers of mismatches."""
     gates: float | None = None
-    """Number of gates per cell, averaged over the solved models."""
+    """Mean number of gates per cell over the solved models."""
     score: float | None = None
-    """Mean return, averaged over the agents: in new episodes or, before the end, in the last evaluation."""
+    """Mean return over the agents, in new episodes or, before the end, in the last evaluation."""
     done: int = 0
     """Number of trained epochs (for agents, environment steps)."""
     engine: str = ""
@@ -67,21 +67,21 @@ class Outcome:
     """Training time in seconds, the only value that depends on the machine."""
 
     def value(self, metric: str) -> float | None:
-        """Return the value of `metric`, or None if it is unknown, which ranks below any number."""
+        """Return the value of the metric named `metric`, or None if unknown, which ranks below any number."""
         if metric == "tts":
             # This is the expected effort until the first solution if models are trained one after another.
             return self.effort / self.solved if self.solved and self.effort is not None else None
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return the score or mismatches for comparing unfinished trials, few of which have been solved yet."""
+        """Return the score or mismatches, which compare unfinished trials, since few of these are solved yet."""
         return self.score if metric == "return" else self.wrong
 
 
 def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer) -> Outcome:
     """Train a trial until it ends or the observer stops it, in a folder that may contain an earlier part of the trial.
 
-    `request` must have a configuration. Raises the same errors as `run_request`.
+    `request` must have a configuration. Raises the errors of `run_request`.
     """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:

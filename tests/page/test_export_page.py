@@ -66,10 +66,10 @@ def test_a_visitors_picture_is_searched_as_early_as_by_the_command(name: str, si
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["cartpole"], "A page does not hold 'cartpole'"),
+        (["cartpole"], "Unsupported preset 'cartpole'"),
         (["lizzard"], "did you mean lizard"),
-        ([], "one preset or more, each once, got none"),
-        (["draw", "draw"], "each once, got draw, draw"),
+        ([], "Expected one or more different presets, got none"),
+        (["draw", "draw"], "different presets, got draw, draw"),
     ],
 )
 def test_what_it_cannot_hold_is_refused(given: list[str], said: str) -> None:

@@ -152,22 +152,31 @@ TINY = "sweep checkerboard-small --epochs 1"
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--over train.lr=0.1,0.2", "There is no field 'train.lr' to sweep (did you mean optimizer.lr?)"),
-        ("--over optimizer=1,2", "optimizer is a section: sweep a field of it, say optimizer.lr."),
-        ("--over optimizer.lr=0.2:0.1", "The range of optimizer.lr is empty: expected LOW:HIGH with LOW below HIGH"),
-        ("--over optimizer.lr=0:1:log --trials 3", "a logarithm needs numbers above 0"),
-        ("--over seed=5..3", "seed has no values: expected LOW..HIGH with LOW below HIGH, or a list, got '5..3'."),
-        ("--over seed=1,1", "seed has a value twice"),
+        ("--over train.lr=0.1,0.2", "Unknown field 'train.lr' (did you mean optimizer.lr?)"),
+        ("--over optimizer=1,2", "optimizer is a section: sweep one of its fields, such as optimizer.lr."),
+        ("--over optimizer.lr=0.2:0.1", "Expected a range LOW:HIGH with LOW below HIGH for optimizer.lr, got 0.2:0.1."),
+        ("--over optimizer.lr=0:1:log --trials 3", "Expected a range of numbers above 0 for optimizer.lr"),
+        ("--over seed=5..3", "Expected values for seed, a list or LOW..HIGH with LOW not above HIGH, got '5..3'."),
+        ("--over seed=1,1", "Expected different values for seed, got 1,1."),
         ("--over model.kernels=4,x", "model.kernels must be an integer"),
         ("--over optimizer.lr=-1,2", "optimizer.lr must be a number between 0 and 1e+30, got -1."),
         ("--over optimizer.lr", "--over requires FIELD=VALUES, such as optimizer.lr=0.02:0.2:log or seed=0..31"),
         ("", "--over must be 1 to 20 fields with their values"),
-        ("--over optimizer.lr=0.1:0.2", "--method random needs the number of trials: give --trials."),
-        ("--over optimizer.lr=0.1:0.2 --method grid", "A grid needs values, but optimizer.lr is the range 0.1:0.2"),
-        ("--over seed=0..3 --method optuna --trials 3", "--method optuna searches fields, but seed is the only axis"),
-        ("--over seed=0..3 --metric return", "The metric of automata is one of tts, hard_loss, gates, got return."),
+        ("--over optimizer.lr=0.1:0.2", "--method random requires the number of trials: give --trials."),
+        (
+            "--over optimizer.lr=0.1:0.2 --method grid",
+            "Expected a list of values of optimizer.lr for --method grid, got the range 0.1:0.2",
+        ),
+        ("--over seed=0..3 --method optuna --trials 3", "--method optuna requires an axis besides seed"),
+        (
+            "--over seed=0..3 --metric return",
+            "Expected a metric of automata, one of tts, hard_loss, gates, got return.",
+        ),
         ("--over seed=0..3 --devices cuda", "Unknown engine 'cuda'"),
-        ("--over seed=0..3 --workers rays", "--workers is a number of processes, ray or ray:HOST:PORT, got 'rays'."),
+        (
+            "--over seed=0..3 --workers rays",
+            "--workers must be a number of processes, ray or ray:HOST:PORT, got 'rays'.",
+        ),
         (
             "--over seed=0..3 --resume {tmp}",
             "--resume continues a sweep as it was configured: drop PRESET, --epochs, --over",
@@ -186,8 +195,8 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
     done, _ = swept(tmp_path / "sweep", described({"seed": "0..1"}))
     for words, code, sentence in (
         ("checkerboard-small --over seed=0..1 -o {}", 1, "is not empty: continue its run with --resume"),
-        ("--resume {} --trials 1", 2, "The sweep has 2 trials: --trials must be at least that, got 1."),
-        ("--resume {}/best", 2, "best holds no sweep: it has no sweep.toml."),
+        ("--resume {} --trials 1", 2, "Expected --trials of at least 2, as in the sweep, got 1."),
+        ("--resume {}/best", 2, "best does not contain a sweep: expected a folder with sweep.toml."),
         ("checkerboard-small --over seed=0..1 --devices gpu:77 -o {}/new", 1, "No GPU adapter matches '77'"),
     ):
         assert cli.main(["sweep", *words.format(done.path).split()]) == code
