@@ -1,1 +1,1 @@
-"""Access to the machine's files, caches, memory and processors, for all packages."""
+"""Access to the machine's files, caches, memory and processors for all packages."""

@@ -1,4 +1,4 @@
-"""Read `.npy`, `.npz` and IDX files; no other module opens array files of other programs.
+"""Read `.npy`, `.npz` and IDX files; no other module opens array files from outside difflogic.
 
 NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so a damaged or
 hostile file can raise almost any exception. This module converts all of them to DataError, and rejects a header that
@@ -28,24 +28,24 @@ from difflogic.system.memory import physical_memory
 Array = npt.NDArray[Any]
 Opener = Callable[[], IO[bytes]]
 MEMORY_SHARE = 4
-"""Ratio of the machine's memory to the maximum size of a file's arrays, since several copies are made of them."""
+"""Ratio of the machine's memory to the maximum size of a file's arrays, which are copied several times."""
 UNREADABLE = (OSError, ValueError, ArithmeticError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
               lzma.LZMAError, struct.error)  # fmt: skip
 """Exceptions raised for files that are missing, truncated, damaged, encrypted, or compressed by an unknown method."""
 _MALFORMED = (*UNREADABLE, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, tokenize.TokenError)
-"""Exceptions of NumPy's header parser, which raises MemoryError for a literal that is nested too deeply."""
+"""Exceptions of NumPy's header parser, including MemoryError for a literal that is nested too deeply."""
 _AT_ONCE = 1 << 20
 """Number of bytes to read per call from a compressed file."""
 _IDX_TYPES = {
     bytes((0, 0, code)): np.dtype(name)
     for code, name in {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}.items()
 }
-"""Mapping from the first three bytes of an IDX file to the type of its values."""
+"""Mapping from an IDX file's first three bytes to the type of its values."""
 _EXPECTED = "it is not a .npy file of numbers"
 
 
 class Header(NamedTuple):
-    """Header of an array's file: shape and type of the array."""
+    """Header of an array file: shape and type of the array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -61,10 +61,10 @@ def read_array(source: Path | bytes, what: str) -> Array:
 
     Args:
         source: Path or contents of the file.
-        what: Description of the file for error messages.
+        what: Description of the file for error messages, such as `start`.
 
     Raises:
-        DataError: The file is unreadable or does not contain a plain array.
+        DataError: The file is unreadable or does not contain an array of plain values.
     """
     with _one_error(what):
         if isinstance(source, bytes):
@@ -75,9 +75,9 @@ def read_array(source: Path | bytes, what: str) -> Array:
 
 
 def numbers_in(path: Path, what: str, *shapes: str) -> Array:
-    """Return a memory-mapped array of numbers or truth values from an .npy file. Raises DataError.
+    """Return a memory-mapped array of numbers or booleans from an .npy file. Raises DataError.
 
-    `shapes` are the allowed shapes, such as "[H, W, C]", `what` is a description of the file for error messages.
+    `shapes` are the allowed shapes, such as "[H, W, C]"; `what` is a description of the file for error messages.
     """
     array = read_array(path, f"{what} {path}")
     if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:
@@ -87,10 +87,10 @@ def numbers_in(path: Path, what: str, *shapes: str) -> Array:
 
 
 def bits_in(path: Path, what: str, *shapes: str) -> npt.NDArray[np.uint8]:
-    """Return an array of zeros and ones from an .npy file as uint8; arguments as for `numbers_in`. Raises DataError."""
+    """Return an array of 0 and 1 from an .npy file as uint8; see `numbers_in` for arguments. Raises DataError."""
     array = numbers_in(path, what, *shapes)
     if not np.isin(array, (0, 1)).all():
-        raise DataError(f"The {what} {path} must hold nothing but 0 and 1.")
+        raise DataError(f"The {what} {path} must contain only 0 and 1, got other values.")
     return np.array(array, dtype=np.uint8, order="C")
 
 
@@ -111,7 +111,7 @@ def content(path: Path) -> bytes:
                 parts.append(part)
                 size += len(part)
     if size > most:
-        raise LimitError(f"{path} holds more than {most / 1e9:.1f} GB, a {MEMORY_SHARE}th of this machine's memory.")
+        raise LimitError(f"{path} exceeds {most / 1e9:.1f} GB, 1/{MEMORY_SHARE} of this machine's memory.")
     return b"".join(parts)
 
 
@@ -132,11 +132,11 @@ def read_idx(path: Path) -> Array:
     data = content(path)
     with _one_error(f"IDX file {path}"):
         if (dtype := _IDX_TYPES.get(data[:3])) is None:
-            raise ValueError("it does not begin with the type of an IDX file")
+            raise ValueError("it does not begin with a type of IDX files")
         shape = struct.unpack_from(f">{data[3]}I", data, 4)
         header, start = Header(shape, dtype), 4 + 4 * len(shape)
         if header.nbytes != len(data) - start:
-            raise ValueError(f"its header describes {header.nbytes} bytes of values, and {len(data) - start} follow")
+            raise ValueError(f"expected {header.nbytes} bytes of values after the header, got {len(data) - start}")
         return np.frombuffer(data, dtype, offset=start).reshape(shape)
 
 
@@ -149,11 +149,11 @@ def read_arrays(
 
     Args:
         source: The file or folder.
-        check: Function that is called with the headers of selected arrays before any values are read, and may raise.
+        check: Function that receives the headers of the selected arrays by name before values are read, and may raise.
         is_wanted: Function that selects arrays by name.
 
     Raises:
-        DataError: The file is unreadable, or an array in it is not plain.
+        DataError: The file is unreadable, or the values of an array are not plain.
         LimitError: The arrays exceed the machine's memory divided by MEMORY_SHARE.
     """
     with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
@@ -175,7 +175,7 @@ def names(source: Path | IO[bytes]) -> list[str]:
 
 
 def reason(error: Exception) -> str:
-    """Return the message of an error as the end of a sentence, without a full stop."""
+    """Return the message of an error as a clause, without a full stop."""
     return (getattr(error, "strerror", None) or str(error) or "it is damaged").rstrip(".")
 
 
@@ -188,13 +188,13 @@ def _one_error(what: str) -> Iterator[None]:
 
 
 def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str, tuple[Opener, int]]:
-    """Return a mapping from names of arrays to (function that opens the array's file, size of the file in bytes)."""
+    """Return a mapping from array names to (function that opens the array's file, size of the file in bytes)."""
     if isinstance(source, Path) and source.is_dir():
         return {file.stem: (partial(io.FileIO, file), file.stat().st_size) for file in sorted(source.glob("*.npy"))}
     try:
         archive = stack.enter_context(zipfile.ZipFile(source))
     except zipfile.BadZipFile as error:
-        raise ValueError("expected an .npz file, or a folder of .npy files") from error
+        raise ValueError("expected an .npz file or a folder of .npy files") from error
     infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
     return {info.filename.removesuffix(".npy"): (partial(archive.open, info), info.file_size) for info in infos}
 
@@ -215,7 +215,7 @@ def _header(opener: Opener, size: int) -> Header:
         if dtype.hasobject or not all(type(side) is int and side >= 0 for side in shape):
             raise ValueError(_EXPECTED)
         if header.nbytes > size - file.tell():
-            raise ValueError(f"its header describes {header.nbytes} bytes of values, and {size - file.tell()} follow")
+            raise ValueError(f"expected {header.nbytes} bytes of values after the header, got {size - file.tell()}")
         return header
 
 
@@ -226,6 +226,6 @@ def _check_memory(source: Path | IO[bytes], headers: Mapping[str, Header]) -> No
     if memory is not None and MEMORY_SHARE * needed > memory:
         samples = max(header.shape[0] for header in headers.values() if header.shape)
         raise LimitError(
-            f"The samples in {source} take {needed / 1e9:.1f} GB, but of this machine's {memory / 1e9:.1f} GB they may "
-            f"take a {MEMORY_SHARE}th: at most {memory * samples // (MEMORY_SHARE * needed)} of the {samples} fit."
+            f"The samples in {source} require {needed / 1e9:.1f} GB, more than 1/{MEMORY_SHARE} of this machine's "
+            f"{memory / 1e9:.1f} GB: use at most {memory * samples // (MEMORY_SHARE * needed)} of {samples} samples."
         )

@@ -5,13 +5,13 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 LONGEST, LONGEST_VALUE = 480, 100
-"""Maximum number of characters of a representation, and of each value in it."""
+"""Maximum numbers of characters of a representation and of each value in it."""
 MOST = 8
-"""Maximum number of values of a collection to display; longer collections are represented by their length."""
+"""Maximum number of displayed values of a collection; a longer collection is represented by its length."""
 
 
 def brief(self: Any) -> str:
-    """Represent a dataclass by the fields with non-default values; use as `__repr__ = brief`."""
+    """Return a representation of a dataclass with its non-default fields, for use as `__repr__ = brief`."""
     values = [(field, getattr(self, field.name)) for field in fields(self)]
     # Most of a configuration's forty fields have default values; a reader looks for the other fields.
     shown = [f"{field.name}={_short(value)}" for field, value in values if not _is_default(field, value)]

@@ -2,8 +2,8 @@
 
     {"format": "difflogic-NAME", "version": 1, "entries": {KEY: {...}}}
 
-The folder also contains compiled code and matplotlib's cache. All its files can be computed again, so a file that
-is unreadable or unwritable only causes a warning.
+The folder also contains compiled code and matplotlib's cache. All its files can be recomputed, so a file that is
+unreadable or unwritable only causes a warning.
 """
 
 import atexit
@@ -31,7 +31,7 @@ VARIABLE = "DIFFLOGIC_CACHE_DIR"
 
 
 def user_cache() -> Path:
-    """Create and return the folder of all caches: DIFFLOGIC_CACHE_DIR, by default one in the system's cache folder."""
+    """Create and return the folder of all caches: DIFFLOGIC_CACHE_DIR, or one in the system's cache folder."""
     try:
         usual = platformdirs.user_cache_dir("difflogic", appauthor=False)
     except RuntimeError:  # older versions return a path that begins with "~"
@@ -43,7 +43,7 @@ def user_cache() -> Path:
 def usable(variable: str, folder: str) -> Path:
     """Create a cache folder and return it; if it is not writable, warn and return a temporary folder instead.
 
-    `variable`, the environment variable for choosing the folder, is then set to the temporary folder, for children.
+    `variable` is the environment variable that selects the folder; it is then set for child processes.
     """
     try:
         if folder.startswith("~"):
@@ -56,8 +56,8 @@ def usable(variable: str, folder: str) -> Path:
         temporary = tempfile.TemporaryDirectory(prefix="difflogic-cache-", ignore_cleanup_errors=True)
         atexit.register(temporary.cleanup)
         os.environ[variable] = temporary.name
-        why = f"The cache folder {folder} cannot be written ({error.strerror})"
-        warn(f"{why}: what is in it lasts as long as this process. {variable} can name another folder.")
+        why = f"The cache folder {folder} is not writable ({error.strerror})"
+        warn(f"{why}: using a temporary folder until this process ends. Set {variable} to choose another folder.")
         return Path(temporary.name)
 
 
@@ -87,7 +87,7 @@ class JsonCache:
                 raise ValueError("it has another format or version")
             entries = data["entries"]
             if not (isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values())):
-                raise ValueError("its entries are no entries")
+                raise ValueError("its entries are not JSON objects")
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -107,7 +107,7 @@ class JsonCache:
             self._write(entries)
 
     def forget(self, which: Callable[[Entry], bool]) -> int:
-        """Delete the entries for which `which` returns True; return the number of deleted entries."""
+        """Delete all entries for which `which` returns True; return the number of deleted entries."""
         entries = self.read()
         rest = {key: entry for key, entry in entries.items() if not which(entry)}
         if len(rest) < len(entries):
@@ -120,7 +120,7 @@ class JsonCache:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
         except OSError as error:
-            warn(f"The file {self.path} cannot be written ({error.strerror}): results are not cached.")
+            warn(f"Cannot write {self.path} ({error.strerror}): results are not cached.")
 
     @property
     def _format(self) -> str:
@@ -128,6 +128,6 @@ class JsonCache:
 
 
 def key_of(*parts: object) -> str:
-    """Return a short key that identifies all values on which an entry depends."""
+    """Return a short key for an entry; `parts` are all values on which the entry depends."""
     # The key is a digest, since adapter names may have any length and characters.
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]

@@ -11,7 +11,7 @@ def python_command(*arguments: str) -> tuple[str, ...]:
     """Return the command of a Python child process that imports no modules from the current folder.
 
     Args:
-        arguments: Arguments of the interpreter, for example `"-m", "difflogic.serve.worker.worker"`.
+        arguments: Arguments of the interpreter, such as `"-m", "difflogic.serve.worker.worker"`.
 
     Returns:
         The path of the interpreter, `-P`, and the arguments. The child inherits the environment, including PYTHONPATH.

@@ -1,6 +1,6 @@
 """Write files atomically: a temporary file in the same folder is flushed to disk and renamed.
 
-`write_atomically` is for files in folders of difflogic, `Output` for output files that a user named.
+`write_atomically` is for files in difflogic's own folders, `Output` for output files that the user selects.
 """
 
 import errno
@@ -22,13 +22,13 @@ if sys.platform != "win32":
     import fcntl
 
 TEMPORARY = ".tmp"
-"""Suffix of temporary files. If a killed process leaves one, the next write of the same file removes it."""
+"""Suffix of temporary files. The next write of a file removes temporary files of killed processes."""
 PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-"""Flags for `os.open` by which opening a symbolic link is an error (except on Windows) and data is binary."""
+"""Flags for `os.open` that refuse symbolic links (except on Windows) and select binary mode."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the contents of a file; after a crash at any time, it has either the old or the new contents.
+    """Replace the contents of a file so that after a crash it has either the old or the new contents.
 
     On failure, the temporary file is removed to free its space. Raises OSError.
     """
@@ -41,7 +41,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def written_beside(path: Path, data: bytes) -> Iterator[Path]:
     """Write `data` to a temporary file next to `path`, flush it to disk, and yield its path for renaming.
 
-    If the context does not rename the temporary file, it is removed at the end. Raises OSError.
+    The temporary file is removed at the end of the context unless it was renamed. Raises OSError.
     """
     _remove_leftovers(path)
     # The name is random, so that no other user can put a link in its place.
@@ -63,7 +63,7 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of `path` that killed processes left behind: those that are not empty and not locked."""
+    """Remove temporary files of `path` from killed processes, which are not empty and not locked."""
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
         with suppress(OSError):
             descriptor = os.open(leftover, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
@@ -74,7 +74,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock an open file without waiting; return whether this succeeded, False if the system has no file locks."""
+    """Lock an open file without waiting; return whether it is locked, always False if the system has no file locks."""
     if sys.platform == "win32":
         return False
     with suppress(OSError):
@@ -84,7 +84,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append to a file, creating it if necessary. Raises OSError, also if the path is a link."""
+    """Append `data` to a file, creating it if necessary. Raises OSError, also if the path is a link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o666)
     try:
         write_all(descriptor, data)
@@ -93,23 +93,23 @@ def append(path: Path, data: bytes) -> None:
 
 
 def inside(path: Path, folder: Path) -> Path:
-    """Return `path` after checking that it is inside a folder, for files that are to be written or published.
+    """Return `path` after checking that it is inside `folder`, for files that are to be written or published.
 
     Raises:
         RunFolderError: A link leads the path out of the folder.
     """
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise RunFolderError(f"{path} leads out of {folder} through a link: put a file or folder in the link's place.")
+        raise RunFolderError(f"{path} leads out of {folder} through a link: replace the link by a file or folder.")
     return path
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """Return the contents of a file. Raises OSError, also if it has more than `most` bytes or is an endless device."""
+    """Return the contents of a file of at most `most` bytes. Raises OSError, also for a larger file or a device."""
     with path.open("rb") as file:
         # The size is checked first, so that nothing is read from a file that is too large; a device has no size.
         if os.fstat(file.fileno()).st_size <= most and len(data := file.read(most + 1)) <= most:
             return data
-    raise OSError(errno.EFBIG, f"at most {most} bytes are read")
+    raise OSError(errno.EFBIG, f"expected at most {most} bytes, got more")
 
 
 def check_links(folder: Path) -> None:
@@ -120,14 +120,14 @@ def check_links(folder: Path) -> None:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Call `os.write` until all data is written, since one call may write only a part. Raises OSError."""
+    """Call `os.write` until all of `data` is written, since one call may write only a part. Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def replace_folder(finished: Path, place: Path) -> None:
-    """Move the folder `finished` to `place`; an old folder at `place` is deleted only afterwards. Raises OSError."""
+    """Move the folder `finished` to `place`, then delete the folder that was at `place` before. Raises OSError."""
     old = place.with_name(f"{place.name}.old{TEMPORARY}")
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
@@ -137,7 +137,7 @@ def replace_folder(finished: Path, place: Path) -> None:
 
 
 def quoted(path: Path) -> str:
-    """Quote a path for the system's shell, for commands in messages; a leading `-` is protected by `./`."""
+    """Quote a path for the system's shell, for commands in messages; before a leading `-`, add `./`."""
     name = f".{os.sep}{path}" if str(path).startswith("-") else str(path)
     return shlex.quote(name) if os.name == "posix" else subprocess.list2cmdline([name])
 
@@ -155,10 +155,10 @@ def sync_folder(folder: Path) -> None:
 
 
 class Output:
-    """Output file that the user named; an existing file is replaced only if `force`.
+    """Output file that the user selects; an existing file is replaced only if `force` is True.
 
     If the path is a link, its target is written and the link remains. Devices and pipes are never replaced, only
-    written to. The constructor raises UsageError for an unwritable path, so that no work is lost in the end.
+    written to. The constructor raises UsageError for an unwritable path, so that no results are lost at the end.
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
@@ -175,7 +175,7 @@ class Output:
 
     @contextmanager
     def open(self, private: bool = False) -> Iterator[BinaryIO]:
-        """Open the file for writing and replace it at the end of the context; only its owner may read a `private` file.
+        """Open the file for writing and replace it when the context ends; only its owner can read a `private` file.
 
         Raises UsageError if the file was created by another process in the meantime, or DifflogicError.
         """
@@ -190,7 +190,7 @@ class Output:
     def _check(self) -> bool:
         """Return whether the file is a device or a pipe. Raises UsageError if the path cannot be written."""
         if str(self.path) == "-":
-            raise UsageError("'-' is not supported: name a file, or /dev/stdout.")
+            raise UsageError("Expected a file, got '-': for standard output, use /dev/stdout.")
         try:
             status = self.path.stat()
         except FileNotFoundError:
@@ -199,7 +199,7 @@ class Output:
         except OSError as error:  # a circle of links, a name that is too long
             raise UsageError(str(self._refused(error))) from error
         if stat.S_ISDIR(status.st_mode):
-            raise UsageError(f"{self.path} is a folder: name a file in it.")
+            raise UsageError(f"Expected a file, but {self.path} is a folder.")
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISBLK(status.st_mode):
             return True
         if not self.force:
@@ -211,9 +211,9 @@ class Output:
     def _check_folder(self) -> None:
         folder = self.path.resolve().parent
         if not folder.is_dir():
-            raise UsageError(f"There is no folder {folder} to write {self.path.name} to: make it first.")
+            raise UsageError(f"Cannot write {self.path.name}: the folder {folder} does not exist. Create it first.")
         if not os.access(folder, os.W_OK):
-            raise UsageError(f"The folder {folder} cannot be written to: name a file in another one.")
+            raise UsageError(f"The folder {folder} is not writable: choose another folder.")
 
     @contextmanager
     def _replacing(self, private: bool) -> Iterator[BinaryIO]:

@@ -7,7 +7,7 @@ _MEMINFO, _STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 
 
 def physical_memory() -> int | None:
-    """Return the size of the machine's memory in bytes; None if the system does not report it."""
+    """Return the size of the machine's memory in bytes, or None if the system does not report it."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -26,7 +26,7 @@ def free_memory() -> int | None:
 
 
 def resident_memory() -> int | None:
-    """Return the size of this process's resident memory in bytes; None if the system does not report it."""
+    """Return the size of this process's resident memory in bytes, or None if the system does not report it."""
     try:
         return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @cache
 def processor_name() -> str:
-    """Return the name of the processor, such as `AMD EPYC 7B13`; complete only on Linux."""
+    """Return the name of the processor, such as `AMD EPYC 7B13`; on other systems than Linux, it may be generic."""
     # Stored results are identified by this name, and `platform.processor()` is empty on many Linux systems.
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []

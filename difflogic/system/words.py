@@ -4,7 +4,7 @@ import re
 
 
 def path_text(text: str) -> str:
-    """Replace slashes in a rule in MAP notation by underscores, since a path would merge double slashes.
+    """Replace slashes by underscores if `text` is a rule in MAP notation, since a path would merge double slashes.
 
     >>> path_text("MAP//" + "A" * 84)[:8]
     'MAP__AAA'
@@ -19,12 +19,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def line(label: str, text: str) -> str:
-    """Return an aligned line of a summary, such as `Gates:           12 per cell`."""
+    """Return a line of a summary with an aligned text, such as `Gates:           12 per cell`."""
     return f"{label + ':':16} {text}"
 
 
 def visible(text: str) -> str:
-    r"""Escape control characters, bidirectional marks and other invisible characters in a text, as `repr` does.
+    r"""Escape control characters, bidirectional marks and other invisible characters in `text`, as `repr` does.
 
     On a terminal, these could clear the screen, set its title, or make one name look like another. Line ends and tabs
     are not escaped.

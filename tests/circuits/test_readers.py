@@ -280,7 +280,7 @@ def test_changed_files_are_read_or_refused_in_one_sentence(data: Any, seed: int,
 def test_files_without_a_circuit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CircuitError, match=r"Unknown circuit .*absent.json: expected a run folder"):
         source.load(tmp_path / "absent.json")
-    with pytest.raises(NotFoundError, match="holds no"):
+    with pytest.raises(NotFoundError, match="does not contain"):
         source.load(tmp_path)
     shutil.copy(parity.DATA / "wires_seed23.npz", tmp_path / "w.npz")
     with pytest.raises(CircuitError, match="Expected arrays logits/perceive/0"):

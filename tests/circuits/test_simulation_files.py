@@ -132,8 +132,8 @@ def test_npy_contains_every_channel(tmp_path: Path) -> None:
     [
         (np.zeros((5, 5, 2)), "has 2 channels, but the circuit has 3: expected an array [H, W] or [H, W, 3]."),
         (np.zeros(5), "must be numbers of shape [H, W] or [H, W, C], got float64 of shape [5]."),
-        (np.full((3, 3), 2), "must hold nothing but 0 and 1."),
-        (np.full((3, 3), np.nan), "must hold nothing but 0 and 1."),
+        (np.full((3, 3), 2), "must contain only 0 and 1"),
+        (np.full((3, 3), np.nan), "must contain only 0 and 1"),
         (np.array([["a"]]), "must be numbers of shape [H, W] or [H, W, C], got <U1 of shape [1, 1]."),
         (np.zeros((11, 5)), "has 5x11 cells, more than the grid of 70x10: use a larger --size, or omit it."),
     ],
@@ -277,7 +277,7 @@ def test_files_of_several_states_have_all_frames(tmp_path: Path) -> None:
     ("name", "every", "complaint"),
     [
         ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy, which selects the format."),
-        ("none/a.png", None, "none to write a.png to: make it first."),
+        ("none/a.png", None, "none does not exist. Create it first."),
         ("a.png", 5, "--every needs a file of several states, .gif or .npy, got .png."),
     ],
 )

@@ -161,7 +161,7 @@ def test_gradients_of_a_wrong_engine_fail(call: Call, said: Said, monkeypatch: p
     [
         (["--case", "no/such"], "Error: No case 'no/such': expected one of train/tiny"),
         (["--engine", "abacus"], "Unknown engine 'abacus'"),
-        ([*QUICKLY, "--out", "none/a.json"], "Error: There is no folder "),
+        ([*QUICKLY, "--out", "none/a.json"], "Error: Cannot write a.json: the folder "),
         (["--gradients", "--engine", "abacus"], "Unknown engine 'abacus'"),
         (["--gradients", "--list"], "cannot be used together: give one of them"),
         (["--gradients", "--out", "a.json"], "--gradients does not measure times: drop --out."),

@@ -80,7 +80,7 @@ def test_existing_output_is_refused_before_any_work(
     assert capsys.readouterr().err == error
     assert (tmp_path / "precious").read_text() == "precious"
     assert cli.main(arguments(place, tmp_path / "none/file")) == 2
-    assert capsys.readouterr().err.startswith(f"Error: There is no folder {tmp_path}/none to write file to")
+    assert capsys.readouterr().err.startswith(f"Error: Cannot write file: the folder {tmp_path}/none does not exist")
 
 
 def test_commands_write_only_through_output() -> None:

@@ -97,7 +97,9 @@ def test_init_replaces_no_file_without_force(difflogic: Call) -> None:
     assert Config.load(Path("mine.toml")) == presets.lizard()
     assert out.endswith("--config mine.toml\n")  # the paper trains once
     Path("folder").mkdir()
-    assert difflogic("init", "lizard", "-o", "folder", "--force").errors.startswith("Error: folder is a folder: ")
+    assert difflogic("init", "lizard", "-o", "folder", "--force").errors.startswith(
+        "Error: Expected a file, but folder is a folder."
+    )
 
 
 def test_image_file_is_a_target(difflogic: Call) -> None:

@@ -46,7 +46,7 @@ def test_pool_is_large_enough_for_all_starts(count: int, batch: int, size: int) 
     [
         (GRIDS[:, :15], r"must have shape \[16, 16, 8\] or \[N, ...\], got \[3, 15, 16, 8\]"),
         (GRIDS[:0], "must have shape"),
-        (2 * GRIDS, "must hold nothing but 0 and 1"),
+        (2 * GRIDS, "must contain only 0 and 1"),
         (np.array(["a"]), r"must be numbers of shape \[H, W, C\] or \[N, H, W, C\], got <U1"),
     ],
 )

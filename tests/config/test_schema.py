@@ -369,7 +369,7 @@ def test_text_without_a_configuration_is_refused(text: str, message: str) -> Non
 
 def test_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MOST_BYTES", 1000)
-    with pytest.raises(ConfigError, match=r"^Cannot read the configuration /dev/zero: at most 1000 bytes are read"):
+    with pytest.raises(ConfigError, match=r"^Cannot read the configuration /dev/zero: expected at most 1000 bytes"):
         Config.load(Path("/dev/zero"))
 
 

@@ -44,7 +44,7 @@ def test_unwritable_cache_folder_is_replaced(
     (tmp_path / "file").touch()
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     assert compiled.cache_folder().is_dir()
-    assert "(Not a directory): what is in it lasts as long as this process. NUMBA_" in capsys.readouterr().err
+    assert "(Not a directory): using a temporary folder until this process ends. Set NUMBA_" in capsys.readouterr().err
 
 
 def test_python_cannot_call_inlined_functions() -> None:

@@ -367,12 +367,15 @@ IMAGE = np.arange(12).reshape(3, 2, 2)
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (idx(IMAGE)[0][:-1], "its header describes 12 bytes of values, and 11 follow"),
-        (idx(IMAGE)[0] + b"0", "its header describes 12 bytes of values, and 13 follow"),
-        (struct.pack(">HBB3I", 0, 8, 3, *[2**32 - 1] * 3), f"describes {(2**32 - 1) ** 3} bytes of values, and 0 f"),
+        (idx(IMAGE)[0][:-1], "expected 12 bytes of values after the header, got 11"),
+        (idx(IMAGE)[0] + b"0", "expected 12 bytes of values after the header, got 13"),
+        (
+            struct.pack(">HBB3I", 0, 8, 3, *[2**32 - 1] * 3),
+            f"expected {(2**32 - 1) ** 3} bytes of values after the header, got 0",
+        ),
         (struct.pack(">HBB", 0, 8, 200), "unpack_from requires a buffer of at least 804 bytes"),
         (struct.pack(">HBB65I", 0, 8, 65, *[1] * 65) + b"0", "dimension"),
-        (idx(IMAGE, code=7)[0], "it does not begin with the type of an IDX file"),
+        (idx(IMAGE, code=7)[0], "it does not begin with a type of IDX files"),
         (gzip.compress(idx(IMAGE)[0], mtime=0)[:-9], "ended before the end-of-stream marker"),
     ],
 )

@@ -49,5 +49,5 @@ def test_damaged_lzma_archive_is_one_error(tmp_path: Path) -> None:
 
 def test_npy_file_is_refused_if_npz_is_expected(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((2, 2)))
-    with pytest.raises(UsageError, match=r"expected an \.npz file, or a folder of \.npy files"):
+    with pytest.raises(UsageError, match=r"expected an \.npz file or a folder of \.npy files"):
         dataset.load(tmp_path / "x.npy")

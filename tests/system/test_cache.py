@@ -53,7 +53,7 @@ def test_corrupt_or_foreign_file_is_ignored_with_a_warning(
 def test_unwritable_file_causes_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     COLOURS.path.mkdir(parents=True)
     COLOURS.write("sky", {"is": "blue"})
-    assert f"difflogic: The file {COLOURS.path} cannot be written (" in capsys.readouterr().err
+    assert f"difflogic: Cannot write {COLOURS.path} (" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("usual", [None, "~/.cache/difflogic", "file/difflogic"])
@@ -75,7 +75,7 @@ def test_unusable_folder_causes_one_warning(
     assert COLOURS.read() == {"sky": {"is": "blue"}}
     assert os.environ[caches.VARIABLE] == str(caches.user_cache()), "child processes share it"
     warnings = capsys.readouterr().err.splitlines()
-    assert [each.endswith("DIFFLOGIC_CACHE_DIR can name another folder.") for each in warnings] == [True]
+    assert [each.endswith("Set DIFFLOGIC_CACHE_DIR to choose another folder.") for each in warnings] == [True]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

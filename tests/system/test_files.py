@@ -67,7 +67,7 @@ def test_links_out_of_a_folder_are_refused(tmp_path: Path) -> None:
     check_links(run)
     for name, target in (("deep/out", "../../secret"), ("folder", ".."), ("deep/far", tmp_path)):
         (run / name).symlink_to(target)
-        with pytest.raises(RunFolderError, match=f"{name} leads out of .*run through a link: put a file"):
+        with pytest.raises(RunFolderError, match=f"{name} leads out of .*run through a link: replace the link"):
             check_links(run)
         (run / name).unlink()
 
@@ -144,9 +144,9 @@ def test_permissions_of_written_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("folder", "folder is a folder: name a file in it."),
-        ("none/a", "none to write a to: make it first."),
-        ("dangling", "none to write dangling to: make it first."),
+        ("folder", "folder is a folder."),
+        ("none/a", "none does not exist. Create it first."),
+        ("dangling", "none does not exist. Create it first."),
         ("circle", "circle: Too many levels of symbolic links."),
         ("n" * 300, ": File name too long."),
         ("file/a", "file/a: Not a directory."),
@@ -164,13 +164,13 @@ def test_unwritable_output_is_refused_at_once(name: str, sentence: str, tmp_path
 
 def test_output_in_read_only_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(UsageError, match=f"The folder {tmp_path} cannot be written to"):
+    with pytest.raises(UsageError, match=f"The folder {tmp_path} is not writable"):
         Output(tmp_path / "a")
 
 
 def test_dash_is_refused_as_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="'-' is not supported"):
+    with pytest.raises(UsageError, match="Expected a file, got '-'"):
         Output(Path("-"))
 
 
