@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
-"""Environment variables that contain the server's address and the token."""
+"""Names of the environment variables with the server's address and the user's token."""
 DEFAULT = "http://127.0.0.1:8765"
 API = "/api/v1"
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds to wait before each new attempt to reach a server; event streams repeat the last value."""
+"""Seconds to wait before each new attempt to reach a server; for event streams, the last value applies repeatedly."""
 SILENCE_S = 40.0
-"""Seconds without data after which an event stream counts as lost; the server sends heartbeats more often."""
+"""Seconds without data after which an event stream is considered lost; the server sends heartbeats more often."""
 OVERLOADED = (429, 502, 503, 504)
 
 JobJson = dict[str, Any]
@@ -63,19 +63,19 @@ def _trusted() -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=file) if file else True
     except OSError as error:  # ssl.SSLError is one
-        raise UsageError(f"SSL_CERT_FILE must name certificates in PEM, {file} has none that can be read.") from error
+        raise UsageError(f"SSL_CERT_FILE must be the path of readable certificates in PEM, got {file}.") from error
 
 
 class Client:
-    """Client of a training server. Methods raise ServiceError, with the server's message if there is one."""
+    """Client of a training server. Methods raise ServiceError, with the server's message if it sends one."""
 
     def __init__(self, server: str, token: str) -> None:
-        """Set up a client of the address `server`. Raises UsageError for an invalid address."""
+        """Set up a client of the server at the address `server`. Raises UsageError for an invalid address."""
         parts = urlsplit(server)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-            raise UsageError(f"{SERVER} must be an address like {DEFAULT}, got {server!r}.")
+            raise UsageError(f"{SERVER} must be an address such as {DEFAULT}, got {server!r}.")
         if parts.username or parts.password:
-            raise UsageError(f"{SERVER} must not contain a name or password: put the token into {TOKEN}.")
+            raise UsageError(f"{SERVER} must not contain a user name or password: set {TOKEN} to the token.")
         self.server = server.rstrip("/")
         self._http = httpx.Client(
             base_url=self.server + API,
@@ -87,19 +87,19 @@ class Client:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Return a client of the server in DIFFLOGIC_SERVER, otherwise of this user's server on this machine.
+        """Return a client of the server in DIFFLOGIC_SERVER or, if not set, of this user's server on this machine.
 
-        The token is in DIFFLOGIC_TOKEN, otherwise the server's generated token. Raises UsageError if there is none.
+        The token is in DIFFLOGIC_TOKEN or, if not set, the server's generated token. Raises UsageError without a token.
         """
         server = os.environ.get(SERVER) or local.running_server() or DEFAULT
         token = os.environ.get(TOKEN) or local.token_of(server) or ""
         if not token:
             raise UsageError(
-                f"Set {TOKEN} to your token: {server} is no server that you started on this machine. {SERVER} is the "
-                f"server's address; without it, that of your server on this machine is used."
+                f"No token for {server}, which is not a server that you started on this machine: set {TOKEN} to your "
+                f"token, or {SERVER} to the address of another server."
             )
         if not token.isascii() or not token.isprintable():
-            raise UsageError(f"{TOKEN} must be visible ASCII characters.")
+            raise UsageError(f"{TOKEN} must contain only visible ASCII characters.")
         return cls(server, token)
 
     def __enter__(self) -> Self:
@@ -111,7 +111,7 @@ class Client:
     # jobs ---------------------------------------------------------------------------------------------
 
     def submit(self, request: dict[str, Any], data: bytes | None = None) -> JobJson:
-        """Queue exactly one job, even if a response is lost; `data` is the table of a classifier."""
+        """Queue one job, and only one even if a response is lost; `data` is the table of a classifier."""
         # All tries of this call have the same key: the server responds to a second try with the job of the first.
         key = secrets.token_urlsafe(16)
         body: dict[str, Any] = {"json": request}
@@ -123,7 +123,7 @@ class Client:
         return self._job("GET", f"/jobs/{_id(job)}")
 
     def jobs(self, **filters: Any) -> Iterator[JobJson]:
-        """Yield the jobs that pass the filters, the newest first."""
+        """Yield the jobs that match `filters` (query parameters of GET /jobs), the newest first."""
         before = None
         while True:
             params = {name: value for name, value in (filters | {"before": before}).items() if value is not None}
@@ -142,7 +142,7 @@ class Client:
         return self._job("PATCH", f"/jobs/{_id(job)}", json=changes)
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
-        """Queue a job that an action, such as `clone`, `simplify` or `prove`, creates from another job."""
+        """Queue a job that `action`, such as `clone` or `prove`, creates from `job`; `body` contains its options."""
         # Only one try is made: if the response is lost, a second request would create a second job.
         return self._job("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1)
 
@@ -157,7 +157,7 @@ class Client:
         return str(self._read("log", answer.content)["text"])
 
     def text(self, job: str, name: str) -> str | None:
-        """Return a small text file of a job, or None if it is missing."""
+        """Return the contents of a job's text file `name`, or None if it is missing."""
         with self._connection_errors():
             answer = self._http.get(f"/jobs/{_id(job)}/files/{name}")
         if answer.status_code == 404:
@@ -177,7 +177,7 @@ class Client:
     def events(self, job: str, after: int = 0, lost: Callable[[str], None] = lambda _: None) -> Iterator[ServerEvent]:
         """Yield the events of a job until it ends, with rows after epoch `after`; reconnect after a lost connection.
 
-        Each loss of the connection calls `lost` once, with the reason.
+        `lost` is called with the reason once per lost connection.
         """
         last, tries = "", 0
         while True:
@@ -214,7 +214,7 @@ class Client:
         return dict(self._read("job", self.call(method, path, tries, **options).content))
 
     def call(self, method: str, path: str, tries: int = 4, **options: Any) -> httpx.Response:
-        """Return the response to a request, which is tried up to `tries` times while the server cannot be reached."""
+        """Return the response to a request, with at most `tries` attempts while the server cannot be reached."""
         waits = iter(WAITS_S[: tries - 1])
         while True:
             try:
@@ -230,14 +230,14 @@ class Client:
 
     @contextmanager
     def _connection_errors(self) -> Iterator[None]:
-        """Turn connection errors within the context into ServiceErrors."""
+        """Convert connection errors within the context to ServiceErrors."""
         try:
             yield
         except httpx.DecodingError as error:
             raise self._foreign() from error
         except httpx.TransportError as error:
             raise ServiceError(
-                f"The server at {self.server} cannot be reached ({_reason(error)}): is `difflogic serve` running there?"
+                f"Cannot reach the server at {self.server} ({_reason(error)}): check that `difflogic serve` is running."
             ) from error
 
     def _read(self, form: str, text: str | bytes) -> Any:
@@ -258,19 +258,19 @@ class Client:
         try:
             message = str(_form("error").validate_json(answer.content, strict=True).error.message)
         except ValueError:  # not from our server, perhaps from a proxy
-            message = f"The server answered {answer.status_code} {answer.reason_phrase}."
+            message = f"The server responded with {answer.status_code} {answer.reason_phrase}."
         raise ServiceError(message, answer.status_code)
 
     def _foreign(self) -> ServiceError:
         return ServiceError(
-            f"The answer from {self.server} is not one of a difflogic server of this version: check {SERVER}, and "
-            "whether a proxy or a login page answers in its place."
+            f"The response from {self.server} is not from a difflogic server of this version: check {SERVER}, and that "
+            "no proxy or login page responds instead."
         )
 
 
 @cache
 def _form(name: str) -> TypeAdapter[Any]:
-    """Return the validator for a kind of response or event by name; other names require only an object."""
+    """Return the validator for the response or event `name`; for unknown names, it requires only an object."""
     from pydantic import TypeAdapter
 
     from difflogic.serve.api import replies
@@ -284,7 +284,7 @@ def _form(name: str) -> TypeAdapter[Any]:
 def parsed(
     lines: Iterator[str], read: Callable[[str, str], Any] = lambda _, text: json.loads(text)
 ) -> Iterator[tuple[str, Any, str]]:
-    """Yield name, data and id of each event in the lines of a stream; `read` parses the data of an event by name."""
+    """Yield (name, data, id) of each event in the lines of a stream; `read(name, text)` parses an event's data."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
@@ -301,9 +301,9 @@ def _reason(error: Exception) -> str:
 
 
 def _id(job: str) -> str:
-    """Return `job` if it is a valid id. Raises UsageError for any other text, which could change the path."""
+    """Return `job` if it is a valid id. Raises UsageError otherwise, since other text could change the request path."""
     if not ID.fullmatch(job):
-        raise UsageError(f"{job!r} is not the id of a job: `difflogic jobs` lists them.")
+        raise UsageError(f"Expected a job id, got {job!r}: `difflogic jobs` lists all ids.")
     return job
 
 
@@ -313,11 +313,11 @@ def _id(job: str) -> str:
 def check_new(folder: Path) -> None:
     """Raise UsageError unless `folder` is empty or does not exist."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is not an empty folder: choose another one.")
+        raise UsageError(f"Expected an empty or new folder, got {folder}: choose another one.")
 
 
 def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
-    """Extract a job's archive into a new folder, completely or not at all, and return the names of the files.
+    """Extract the archive of `job` into a new folder, completely or not at all, and return the names of the files.
 
     Raises ServiceError for an archive with unexpected files, UsageError for a folder that is not empty, or OSError.
     """
@@ -332,7 +332,7 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
                 top, _, name = entry.filename.partition("/")
                 if top != job or not NAME.fullmatch(name) or entry.compress_type != zipfile.ZIP_STORED:
                     raise ServiceError(
-                        f"The archive has an unexpected file, {entry.filename[:80]!r}: nothing was unpacked."
+                        f"The archive contains an unexpected file, {entry.filename[:80]!r}: nothing was unpacked."
                     )
             archive.extractall(new)  # links become plain files
             files = Path(new) / job
@@ -341,5 +341,5 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
                 folder.rmdir()
             files.rename(folder)
     except (zipfile.BadZipFile, RuntimeError, ValueError, ArithmeticError, EOFError, struct.error) as error:
-        raise ServiceError("The archive is damaged: nothing was unpacked, fetch it again.") from error
+        raise ServiceError("The archive is damaged, and nothing was unpacked: download it again.") from error
     return sorted(path.name for path in folder.iterdir())

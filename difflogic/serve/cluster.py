@@ -1,10 +1,10 @@
 """Run workers on the machines of a Ray cluster: `difflogic serve --workers ray`.
 
-Ray places an actor for each device of each machine, transports its calls and files, and reports its loss. Workers,
-supervisor and leases are the same as on a single machine, except that a worker is started in another way and has
+Ray starts an actor for each device of each machine, transfers its calls and files, and reports its loss. Workers,
+supervisor and leases are the same as on a single machine, except that a worker is started in another way and uses
 another store (`difflogic.serve.worker.remote_store`). A machine that joins later also gets workers.
 
-Each machine lists its own GPUs: Ray only counts GPUs with CUDA, and numbers them differently from wgpu.
+Each machine lists its own GPUs, since Ray counts only GPUs with CUDA, and numbers them differently from wgpu.
 """
 
 import contextlib
@@ -30,9 +30,9 @@ from difflogic.serve.worker.worker import WorkerProcess
 from difflogic.version import __version__
 
 LOOK_S = 1.0
-"""Seconds between two checks for machines that have joined or left."""
+"""Seconds between checks for machines that have joined or left."""
 KILL_S = 60.0
-"""Maximum seconds to wait until Ray has ended an actor, or has declared its machine lost."""
+"""Maximum seconds to wait until Ray has ended an actor or reported the loss of its machine."""
 CALLS = 64
 """Maximum number of calls from workers that the store's actor processes simultaneously."""
 RAY = "ray"
@@ -42,7 +42,7 @@ RAY = "ray"
 def connected(where: str, user: str) -> Any | None:
     """Return the module ray, connected to `where` (`ray` for this machine, or `ray:HOST:PORT`), or None for other text.
 
-    `user` is the feature that needs Ray, such as "A sweep". Raises MissingPackagesError or UsageError.
+    `user` is the feature that requires Ray, such as "A sweep". Raises MissingPackagesError or UsageError.
     """
     name, _, address = where.partition(":")
     if name != RAY:
@@ -58,7 +58,7 @@ def connected(where: str, user: str) -> Any | None:
     except (ConnectionError, ValueError) as error:
         place = f"at {address}" if address else "on this machine"
         raise UsageError(
-            f"There is no Ray cluster {place}: start one with `ray start --head`, or give ray:HOST:PORT."
+            f"No Ray cluster found {place}: start one with `ray start --head`, or give ray:HOST:PORT."
         ) from error
     return ray
 
@@ -96,7 +96,7 @@ class WorkerActor:
 
 
 def _call(actor: Any, method: str, *arguments: Any) -> Any:
-    """Call a method of another actor. Raises what the method raises; the loss of the actor ends this worker."""
+    """Call a method of another actor. Raises the errors of the method; the loss of the actor ends this worker."""
     from ray.exceptions import RayTaskError
 
     try:
@@ -107,7 +107,7 @@ def _call(actor: Any, method: str, *arguments: Any) -> Any:
 
 
 class _ActorChild:
-    """Worker on a machine of the cluster, as its supervisor sees it."""
+    """Supervisor's handle of a worker on a machine of the cluster."""
 
     def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str) -> None:
         self._ray, self._store, self._actor, self._work = ray, store, actor, work
@@ -149,7 +149,7 @@ class ClusterSupervisor(Supervisor):
         environment: Mapping[str, str] | None = None,
         engines: Sequence[str] = (),
     ) -> None:
-        """Prepare workers for the `devices` of each machine in the cluster to which the module `ray` is connected.
+        """Set up workers for `devices` on each machine of the cluster to which the module `ray` is connected.
 
         With `engines`, each core and each GPU has a worker that offers them; otherwise each device has one worker.
         """
@@ -198,7 +198,7 @@ class ClusterSupervisor(Supervisor):
         about: dict[str, Any] = {"node": node, "host": self._machines[node]}
         # A run may continue on another machine: all machines need the same version, which computes the same results.
         if version != __version__:
-            why = f"It has difflogic {version} and this server {__version__}: use the same version."
+            why = f"Expected difflogic {__version__}, as on this server, got {version}: install the same version."
             log_event("machine refused", logging.ERROR, **about, why=why)
             return
         if trouble is not None:
@@ -231,5 +231,5 @@ class ClusterSupervisor(Supervisor):
 
 
 def _devices(devices: Sequence[str]) -> tuple[str, list[str], str | None]:
-    """Return this machine's version of difflogic, its devices, and a warning about its GPUs or None."""
+    """Return this machine's version of difflogic, its usable devices, and a warning about its GPUs or None."""
     return __version__, *known.usable(devices)

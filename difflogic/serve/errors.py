@@ -1,11 +1,11 @@
-"""Refuse requests with an HTTP status, a code for programs, and one sentence for people."""
+"""Errors for refused requests, with an HTTP status, a code for programs and a message for people."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 class ApiError(Exception):
-    """Refusal of a request, with an HTTP status, a code for programs and a sentence for people."""
+    """Error for a refused request, with an HTTP status, a code for programs and a message for people."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -18,17 +18,17 @@ class ApiError(Exception):
 
 REFUSALS = {
     400: ("bad_request", "The request cannot be read."),
-    404: ("not_found", "There is nothing at this address."),
-    405: ("method_not_allowed", "This address does not take that method."),
+    404: ("not_found", "Nothing was found at this address."),
+    405: ("method_not_allowed", "This address does not support this method."),
     413: ("too_large", "The request is too large."),
     416: ("range_not_satisfiable", "The file is shorter than the requested range."),
     415: ("unsupported_media_type", "The request was refused."),
 }
-"""Mapping from a status to the code and the sentence of a refusal by the framework."""
+"""Mapping from the HTTP status of a framework error to its code and message."""
 
 
 def invalid(errors: Sequence[Any]) -> ApiError:
-    """Return the refusal of a request that violates the OpenAPI document, with the first of pydantic's `errors`."""
+    """Return the error for a request that violates the OpenAPI document, with the first of pydantic's `errors`."""
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     words = str(first["msg"]).rstrip(".")
@@ -36,7 +36,7 @@ def invalid(errors: Sequence[Any]) -> ApiError:
 
 
 def one_sentence(text: str) -> str:
-    """Return `text` without line breaks and shortened to MOST characters, since errors quote requests."""
+    """Return `text` without line breaks, shortened to MOST characters since error messages may quote long requests."""
     words = " ".join(text.split())
     return words if len(words) <= MOST else f"{words[: MOST - 1]}…"
 

@@ -15,7 +15,7 @@ from difflogic.serve.store.presence import Presence, is_gone
 from difflogic.system.cache import Entry, JsonCache, user_cache
 
 SERVERS = JsonCache("servers")
-"""File with the address of each server, and the path of its generated token, by port."""
+"""Cache file with the address of each server and the path of its generated token, by port."""
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def running_server() -> str | None:
     """Return the address of this user's server on this machine, or None. Raises UsageError for several servers."""
     addresses = sorted({address for entry in _running().values() if (address := str(entry.get("address", "")))})
     if len(addresses) > 1:
-        raise UsageError(f"You run several servers here, {', '.join(addresses)}: set DIFFLOGIC_SERVER to one of them.")
+        raise UsageError(f"Several servers are running, {', '.join(addresses)}: set DIFFLOGIC_SERVER to one of them.")
     return addresses[0] if addresses else None
 
 
@@ -60,7 +60,7 @@ def _running() -> dict[str, Entry]:
 
 
 def _is_running(port: str, entry: Entry) -> bool:
-    """Return whether a server holds its lock; the entry of a killed server remains, and its port may be reused."""
+    """Return whether the server of an entry still holds its lock, unlike a killed server, whose entry remains."""
     is_here = entry.get("host") == platform.node() and is_loopback(urlsplit(str(entry.get("address"))).hostname or "")
     return is_here and port.isdecimal() and not is_gone(user_cache(), _name(int(port)))
 

@@ -1,7 +1,7 @@
 """Write the server's log to standard error, one JSON object per line, without tokens, cookies, bodies or queries.
 
-A flood of requests must not fill the disk: each event gets a limited number of lines in ten seconds, followed by one
-line with the number of omitted lines.
+So that a flood of requests cannot fill the disk, each event is limited to a number of lines in ten seconds, followed by
+one line with the number of omitted lines.
 """
 
 import json
@@ -25,7 +25,7 @@ MOST_TRACES = 10
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter that writes a record as a JSON object with the entries of `extra={"fields": {...}}` and a traceback."""
+    """Formatter of records as JSON objects, with the entries of `extra={"fields": {...}}` and a traceback if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -93,7 +93,7 @@ def set_up(stream: TextIO | None = None) -> None:
 
 @contextmanager
 def redirected(path: Path | None) -> Iterator[None]:
-    """Append standard error of this process and its children to the file `path` within the context; None: no change.
+    """Append standard error of this process and its children to the file `path`, if given, within the context.
 
     Raises:
         OSError: The file cannot be written.

@@ -1,7 +1,7 @@
 """Run or resume a sweep on this machine or on a Ray cluster.
 
-The sweep has a separate queue in its folder `queue`, and a supervisor with workers for its trials. The queue is
-removed when all trials are over. On a server, a sweep is a job whose trials are in the server's queue
+The sweep has its own queue in its folder `queue`, and a supervisor with workers for its trials. The queue is removed
+when all trials are over. On a server, by contrast, a sweep is a job whose trials are in the server's queue
 (`difflogic.serve.worker.sweeps`).
 """
 
@@ -34,7 +34,7 @@ SWEEP = "a" * 16
 ENGINES = ("auto", "gpu", "reference")
 """Engines that every worker offers, so that each can train any trial, even if the sweep moves to another machine."""
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1"}
-"""Environment variables of the workers: each core has a process, and further threads would only wait."""
+"""Environment variables of the workers: one thread each, since each core has a process."""
 
 
 def sweep(
@@ -52,12 +52,12 @@ def sweep(
     Args:
         what: A preset of automata or agents, a configuration, or a complete specification, without `over` and `how`.
         over: Mapping from the path of a field to its values: a list, a range of seeds, or text as for `--over`.
-        out: A new folder; None for `runs/sweep-NAME-DATE-TIME`.
-        devices: Devices such as `gpu:0`, `cpu`; by default the hardware GPUs, otherwise the processor.
-        workers: Number of processes on the processor; None for one per core. Or a Ray cluster: `ray` on this machine,
+        out: New folder for the sweep, or None for `runs/sweep-NAME-DATE-TIME`.
+        devices: Devices such as `gpu:0` or `cpu`; by default the hardware GPUs, otherwise the processor.
+        workers: Number of processes on the processor, None for one per core, or a Ray cluster: `ray` on this machine,
             or `ray:HOST:PORT`.
-        observer: Observer that receives each completed trial.
-        stop: Request to end the sweep early; None to end it at the first Ctrl-C or SIGTERM.
+        observer: Observer that receives each trial that has ended.
+        stop: Request to end the sweep early, or None to end it at the first Ctrl-C or SIGTERM.
         how: `metric`, `method`, `trials`, `set` (values of fields for all trials, by path), `recipe`,
             `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
@@ -67,13 +67,13 @@ def sweep(
     Raises:
         UsageError: The specification contradicts itself, or (ConfigError) a field is outside its limits.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
-        MissingPackagesError: Optuna or Ray is needed and not installed.
+        MissingPackagesError: Optuna or Ray is required, but not installed.
     """
     if not isinstance(what, Spec):
         what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
     elif over is not None or how:
         extra = ", ".join([*(["over"] if over is not None else []), *how])
-        raise UsageError(f"A complete specification takes no other options: drop {extra}.")
+        raise UsageError(f"A complete specification does not support other options: omit {extra}.")
     opening = opened(what, None if out is None else Path(out))
     return _run(opening, devices, workers, observer, stop)
 
@@ -86,21 +86,21 @@ def resume_sweep(
     observer: SweepObserver | None = None,
     stop: Stop | None = None,
 ) -> Sweep:
-    """Continue or extend the sweep in `folder`; the same devices and drivers compute bit-identical results.
+    """Continue or extend the sweep in `folder`; results are bit-identical on the same devices and drivers.
 
     Args:
         folder: Folder of the sweep.
-        trials: New total number of trials, to extend the sweep; None for the current number.
+        trials: New total number of trials, to extend the sweep, or None for the current number.
         devices: Devices, as for `sweep`.
         workers: Workers, as for `sweep`.
-        observer: Observer that receives each completed trial.
-        stop: Request to end the sweep early.
+        observer: Observer that receives each trial that has ended.
+        stop: Request to end the sweep early, as for `sweep`.
 
     Returns:
         The sweep.
 
     Raises:
-        RunFolderError: The folder has no sweep, or is in use; also all errors of `sweep`.
+        NotFoundError: The folder does not contain a sweep; also all errors of `sweep`.
     """
     return _run(opened(None, Path(folder), trials), devices, workers, observer, stop)
 
@@ -146,15 +146,15 @@ def _places(devices: Sequence[str], workers: int | str | None) -> list[str]:
     """Return the device of each process: a GPU once, `cpu` once per core or `workers` times.
 
     The default is the hardware GPUs, otherwise the processor. On a cluster, return the kind of device, `cpu` or `gpu`.
-    Raises UsageError for invalid devices or workers, DeviceError for unusable GPUs.
+    Raises UsageError for invalid devices or workers, or DeviceError for unusable GPUs.
     """
     if any(devices_here.parse(device)[0] == "auto" for device in devices):
-        raise UsageError("auto is not a device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
+        raise UsageError("--devices must be a list such as gpu:0,gpu:1,cpu, got auto: omit it for the default.")
     if isinstance(workers, str):
         if workers.partition(":")[0] != RAY:
-            raise UsageError(f"--workers is a number of processes, ray or ray:HOST:PORT, got {workers!r}.")
+            raise UsageError(f"--workers must be a number of processes, ray or ray:HOST:PORT, got {workers!r}.")
         if len(devices) > 1 or ":" in "".join(devices):
-            raise UsageError("On a Ray cluster --devices must be cpu or gpu: each machine looks for its own.")
+            raise UsageError(f"--devices must be cpu or gpu on a Ray cluster, got {','.join(devices)}.")
         return list(devices) or ["cpu"]
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, got {workers}.")
@@ -166,6 +166,6 @@ def _places(devices: Sequence[str], workers: int | str | None) -> list[str]:
 
 
 def _engine(places: Sequence[str]) -> str:
-    """Return the engine that trials of agents request; without a request the processor would train them."""
+    """Return the engine that trials of agents request, since by default the processor would train them."""
     is_gpu = any(place.startswith("gpu") for place in places)
     return "gpu" if is_gpu else "reference" if "reference" in places else "auto"

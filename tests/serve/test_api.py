@@ -129,8 +129,8 @@ def test_until_solved_ends_within_the_limits_of_the_server(client):
     assert client.get("/jobs").json()["jobs"][-1]["request"]["until_solved"] is True
     assert submit(client, until_solved=True)["request"]["within"] == "48h or 1000000 epochs"
     for wrong, words in (
-        ({"until_solved": True, "within": "49h"}, "49h were requested, this server trains at most 48h"),
-        ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
+        ({"until_solved": True, "within": "49h"}, "Expected at most 48h on this server, got 49h"),
+        ({"until_solved": True, "within": "2000000 epochs"}, "Expected at most 1000000 epochs on this server"),
         ({"until_solved": True, "within": "soon"}, "Expected a time or a number of epochs, such as 60s"),
         ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
         ({"within": "60s", "restarts": 2}, "`within` and `restarts` cannot be used together"),

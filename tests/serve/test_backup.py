@@ -103,7 +103,7 @@ def test_existing_file_is_not_replaced(store, tmp_path, capsys):
     assert "exists already" in capsys.readouterr().err
     assert (tmp_path / "copy.tar").read_text() == "precious"
     assert main(["backup", str(store.folder), str(tmp_path / "no" / "copy.tar")]) == 2
-    assert "There is no folder" in capsys.readouterr().err
+    assert "does not exist. Create it first." in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_no_half_backup(store, spec, tmp_path, monkeypatch, capsys):

@@ -61,11 +61,11 @@ def test_table_becomes_a_classifier(live: Live, files: dict[str, bytes], label: 
         ({"data": CSV + b"\n1,,in"}, {"label": "kind"}, "has no value in the column y"),
         ({"data": IMAGES}, {"label": "label"}, "put a file of labels next to it"),
         ({"data": b"\0" * 99, "labels": LABELS}, {"label": "label"}, "Cannot read the IDX file"),
-        ({"labels": LABELS}, {"label": "label"}, "needs its table as the file `data`"),
-        ({"data": CSV, "target": CSV}, {"label": "kind"}, "no other file but `labels`"),
-        ({"labels": gif(frames(1))}, {"preset": "lizard"}, "give the name of the classes as `label`"),
+        ({"labels": LABELS}, {"label": "label"}, "requires its table as the file `data`"),
+        ({"data": CSV, "target": CSV}, {"label": "kind"}, "no file except `labels`"),
+        ({"labels": gif(frames(1))}, {"preset": "lizard"}, "requires `label`, the name of the classes"),
         ({"data": CSV}, {"label": "kind", "until_solved": True}, "is never solved"),
-        ({"data": CSV}, {"label": "kind", "sweep": {"over": {"seed": "0..1"}}}, "is not swept here"),
+        ({"data": CSV}, {"label": "kind", "sweep": {"over": {"seed": "0..1"}}}, "Classifiers do not support"),
         ({"data": gzip.compress(b"x" * (1 << 28))}, {"label": "kind"}, "data"),
         ({"data": npz(x=RANDOM.normal(size=(40_000, 8)), kind=np.arange(40_000) % 2)}, {"label": "kind"}, "fewer rows"),
         ({"data": npz(x=X, y=np.zeros(40), features=["a", "b"], classes=["c"], label="kind")}, {"label": "kind"},
@@ -93,9 +93,9 @@ def test_submitted_table_is_trained_copied_and_given_back(live: Live, tmp_path, 
         again = sent(live, files={"data": given}, config=config)
         assert again.status_code == 201, again.text
         other = sent(live, files={"data": CSV.replace(b",in", b",it")}, config=config)
-        assert "are not those of the configuration" in other.text
+        assert "do not match the configuration" in other.text
         alone = client.post("/jobs", json={"config": config})
-        assert "needs its table as the file" in alone.text
+        assert "requires its table as the file" in alone.text
         with Supervisor(live.store.folder, ["cpu"]):
             done = [ended(live.store, each) for each in (job, copy, again.json()["id"])]
             assert [each.status for each in done] == ["done"] * 3, done[0].reason

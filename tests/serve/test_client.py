@@ -78,8 +78,8 @@ def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     assert "epoch 12" in call(capsys, "logs", job["id"])
     call(capsys, "fetch", job["id"], "got")
     assert_same_run(here / "got", by_hand(tiny_config(), here / "alone"))
-    assert "not an empty folder" in call(capsys, "fetch", job["id"], "got", code=2)
-    assert "there is nothing to cancel" in call(capsys, "cancel", job["id"], code=1)
+    assert "Expected an empty or new folder" in call(capsys, "fetch", job["id"], "got", code=2)
+    assert "Cannot cancel the job" in call(capsys, "cancel", job["id"], code=1)
     assert call(capsys, "watch", job["id"]).count("soft loss") == 4
 
 
@@ -112,7 +112,7 @@ def test_commands_steer_jobs(here: Path, capsys, monkeypatch) -> None:
     )
     assert (hardened["kind"], hardened["options"], hardened["goal"]) == ("train", {"decide": True}, 3)
     assert hardened["config"]["hardening"]["share"] == 1
-    assert "only failed and cancelled jobs are retried" in call(capsys, "jobs", "retry", job, code=1)
+    assert "only failed or cancelled jobs can be retried" in call(capsys, "jobs", "retry", job, code=1)
     copy = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
     other = call(capsys, "jobs", "clone", copy).strip()
     for action, words in (("pause", "is paused."), ("resume", "is queued again."), ("pause", "is paused.")):
@@ -120,7 +120,7 @@ def test_commands_steer_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "is cancelled." in call(capsys, "cancel", copy, other)
     assert "is queued again." in call(capsys, "jobs", "retry", other)
     call(capsys, "cancel", other)
-    assert "There is no job" in call(capsys, "jobs", "delete", copy, "a" * 16, "--yes", code=1)
+    assert "Unknown job" in call(capsys, "jobs", "delete", copy, "a" * 16, "--yes", code=1)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     assert "Nothing was deleted" in call(capsys, "jobs", "delete", copy, code=2)
     assert f"{other} is deleted." in call(capsys, "jobs", "delete", copy, other, "--yes")
@@ -196,7 +196,7 @@ def test_server_prints_link_and_commands_find_its_token(tmp_path: Path, capsys, 
     assert f"{clients.API}/jobs" in [line.get("path") for line in lines]
     assert token not in file.read_text() + local.SERVERS.path.read_text()
     served.end(signal.SIGKILL)  # any other program may have its port now
-    assert "Set DIFFLOGIC_TOKEN" in call(capsys, "jobs", code=2)
+    assert "set DIFFLOGIC_TOKEN" in call(capsys, "jobs", code=2)
 
 
 def test_commands_find_servers_of_the_user(tmp_path: Path, capsys, monkeypatch) -> None:
@@ -211,7 +211,9 @@ def test_commands_find_servers_of_the_user(tmp_path: Path, capsys, monkeypatch) 
             local.SERVERS.write("1", {"address": "http://127.0.0.1:1", "host": platform.node()})  # killed: no lock
             assert "There are no jobs yet." in call(capsys, "jobs")
             with local.findable(ServeSettings(), 2, None):
-                assert f"several servers here, http://127.0.0.1:2, {live.address}: set" in call(capsys, "jobs", code=2)
+                assert f"Several servers are running, http://127.0.0.1:2, {live.address}: set" in call(
+                    capsys, "jobs", code=2
+                )
             local.SERVERS.path.chmod(0o666)
             assert local.running_server() is None, "anybody may have written it"
         assert local.running_server() is None
@@ -223,12 +225,12 @@ def test_commands_find_servers_of_the_user(tmp_path: Path, capsys, monkeypatch) 
 @pytest.mark.parametrize(
     ("server", "token", "words"),
     [
-        (None, "", "Set DIFFLOGIC_TOKEN"),
+        (None, "", "set DIFFLOGIC_TOKEN"),
         (None, "has\nlines", "visible ASCII"),
         ("lab:8765", ANN, "must be an address"),
         ("ftp://lab", ANN, "must be an address"),
         ("http://lab/path?query", ANN, "must be an address"),
-        (f"http://ann:{ANN}@lab", ANN, "must not contain a name or password"),
+        (f"http://ann:{ANN}@lab", ANN, "must not contain a user name or password"),
     ],
 )
 def test_an_environment_that_will_not_do(
@@ -250,24 +252,24 @@ def test_refusals_of_the_server_are_shown(tmp_path: Path, capsys, monkeypatch) -
     with serving(tmp_path, ServeSettings()) as live:
         monkeypatch.setenv(SERVER, live.address)
         monkeypatch.setenv(TOKEN, "a-token-of-somebody-else")
-        assert "This token is not one of the server's." in call(capsys, "jobs", code=1)
+        assert "Unknown token: use one of the server's tokens." in call(capsys, "jobs", code=1)
         monkeypatch.setenv(TOKEN, ANN)
         assert "There are no jobs yet." in call(capsys, "jobs")
-        assert "this server trains at most 1000000" in call(
+        assert "Expected at most 1000000 epochs on this server" in call(
             capsys, "submit", "lizard", "--epochs", 2_000_000, code=1
         )  # fmt: skip
         assert "Nothing to train" in call(capsys, "submit", code=2)
         assert "did you mean lizard?" in call(capsys, "submit", "lizzard", code=2)
         kept = ("--set", "pool.starts=ab", "--set", "pool.size=4096")
         assert "pool.starts, which a server does not receive" in call(capsys, "submit", "checkerboard", *kept, code=2)
-        assert "There is no job" in call(capsys, "watch", "a" * 16, code=1)
+        assert "Unknown job" in call(capsys, "watch", "a" * 16, code=1)
         for wrong in ("../jobs", "a", "A" * 16):
-            assert "is not the id of a job" in call(capsys, "logs", wrong, code=2)
+            assert "Expected a job id, got" in call(capsys, "logs", wrong, code=2)
         job = call(capsys, "submit", "lizard", "--priority", 5).strip()
         assert "is cancelled." in call(capsys, "cancel", job)
         call(capsys, "fetch", job, tmp_path / "empty")
         assert list((tmp_path / "empty").iterdir()) == []
-    assert "cannot be reached" in call(capsys, "jobs", code=1)
+    assert "Cannot reach the server" in call(capsys, "jobs", code=1)
 
 
 def test_a_submission_whose_answer_is_lost_is_one_job(tmp_path: Path, monkeypatch) -> None:
@@ -335,7 +337,7 @@ def test_foreign_page_is_no_file_stream_or_deletion(monkeypatch) -> None:
     answer_all(monkeypatch, lambda _: httpx.Response(200, html="<html>"))
     client = Client("http://lab", ANN)
     for ask in (client.delete, lambda job: client.text(job, "summary.txt"), lambda job: list(client.events(job))):
-        with pytest.raises(clients.ServiceError, match="is not one of a difflogic server"):
+        with pytest.raises(clients.ServiceError, match="is not from a difflogic server"):
             ask(ID)
 
 

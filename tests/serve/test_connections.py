@@ -221,8 +221,8 @@ def test_files_that_are_no_certificate_are_refused_at_once(tmp_path: Path) -> No
     (tmp_path / "no.pem").write_text("nothing")
     server.check_tls(PEM, PEM)
     for certificate, key, words in (
-        (tmp_path / "no.pem", PEM, "no certificate and its key"),
-        (PEM, tmp_path / "no.pem", "no certificate and its key"),
+        (tmp_path / "no.pem", PEM, "Expected a TLS certificate and its key"),
+        (PEM, tmp_path / "no.pem", "Expected a TLS certificate and its key"),
         (PEM, tmp_path / "absent.pem", "Cannot read .*absent.pem"),
     ):
         with pytest.raises(UsageError, match=words):
@@ -239,7 +239,7 @@ def test_files_that_are_no_certificate_are_refused_at_once(tmp_path: Path) -> No
         (["--max-jobs", "0"], "0 is not in the range"),
         (["--tls-cert", str(PEM)], "--tls-cert and --tls-key must be used together"),
         (["--tls-cert", str(PEM), "--tls-key", "/nowhere"], "Cannot read /nowhere"),
-        (["--tls-cert", __file__, "--tls-key", str(PEM)], "no certificate and its key"),
+        (["--tls-cert", __file__, "--tls-key", str(PEM)], "Expected a TLS certificate and its key"),
     ],
 )
 def test_options_that_cannot_be_used_end_the_command_before_it_begins(

@@ -449,7 +449,7 @@ def test_the_client_goes_on_when_the_server_is_back(tmp_path):
 def test_a_client_without_a_right_gives_up(live, training):
     from difflogic.errors import ServiceError
 
-    with Client(live.address, BEN) as client, pytest.raises(ServiceError, match="There is no job"):
+    with Client(live.address, BEN) as client, pytest.raises(ServiceError, match="Unknown job"):
         next(client.events(training.job.id))
 
 

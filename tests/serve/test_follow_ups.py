@@ -198,7 +198,7 @@ def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monke
     follow(store, limits)[1].join(PATIENCE_S)
     assert time.monotonic() - begun >= 3
     failed = store.job(job)
-    assert (failed.status, failed.reason) == ("failed", "It took longer than the limit of 3 s.")
+    assert (failed.status, failed.reason) == ("failed", "It exceeded the time limit of 3 s.")
 
 
 def test_one_that_breaks_off(trained, monkeypatch):

@@ -158,7 +158,7 @@ def test_job_without_a_worker_has_a_reason(store, spec, clock):
     assert store.version() == version, "what is said already is no change"
 
     store.explain_waiting(())
-    assert store.job(fine.id).waits_for == "There is no worker to train it."
+    assert store.job(fine.id).waits_for == "No worker is running that can train the job."
     store.explain_waiting({"auto", "gpu:1"})
     assert {job.waits_for for job in store.jobs()} == {None}
 

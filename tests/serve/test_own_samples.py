@@ -82,12 +82,12 @@ def test_samples_that_cannot_be_trained_are_refused(live: Live) -> None:
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w") as file:
         np.lib.format.write_array_header_1_0(file, large)
     for data, words in (
-        (b"a letter", "must be samples, .npz, a recording, .gif or .npy, or a pattern that states its rule."),
+        (b"a letter", "must be samples (.npz), a recording (.gif or .npy), or a pattern with its rule."),
         (gif(frames(1)), "has one frame: expected at least 2"),
         (npz(x=frames(2)), "has no y: expected x and y, or frames"),
         (npz(frames=full), "cells in"),
-        (npz(x=np.random.default_rng(0).integers(0, 2, (64, 64, 64)), y=frames(64, 64)), "once packed, at most"),
-        (bomb.getvalue(), "its header describes 4294967296 bytes of values, and 0 follow."),
+        (npz(x=np.random.default_rng(0).integers(0, 2, (64, 64, 64)), y=frames(64, 64)), "packed bytes, got"),
+        (bomb.getvalue(), "expected 4294967296 bytes of values after the header, got 0"),
     ):
         answer = sent(live, data, "/jobs/preview")
         assert (answer.status_code, words in answer.json()["error"]["message"]) == (422, True), answer.text

@@ -77,7 +77,7 @@ def test_owner_above_the_quota_gets_no_job(tmp_path: Path, file: Path, monkeypat
         (run / "checkpoint.safetensors").write_bytes(bytes(200_000))
         refused = submit(live, ANN)
         assert (refused.status_code, refused.json()["error"]["code"]) == (507, "quota")
-        assert "The jobs of ann take 0.2 MB of the 0.1 MB that an owner has here" in refused.text
+        assert "The jobs of ann use 0.2 MB, and the quota per owner is 0.1 MB" in refused.text
         assert submit(live, ANN, idempotency="once").json()["id"] == large  # a repeated request gets its job
         assert submit(live, BEN).status_code == 201
         with live.client(ANN) as ann, live.client(CAS) as cas:

@@ -123,7 +123,7 @@ def test_signing_in_and_out(browser, live):
     assert barriers(page) == []
     page.fill(".sign-in input", "not-a-token-of-this-server")
     page.press("Enter")
-    page.see("This token is not one of the server's.", ".sign-in .error")
+    page.see("Unknown token: use one of the server's tokens.", ".sign-in .error")
     sign_in(page)
     assert page.text("h1") == "Jobs"
     assert page.js("document.cookie") == ""  # no script can read it

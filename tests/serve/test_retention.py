@@ -115,7 +115,7 @@ def test_the_command(tmp_path, spec, capsys):
     assert main(["gc", str(tmp_path)]) == 2
     assert "Nothing to delete" in capsys.readouterr().err
     assert main(["gc", str(tmp_path / "nowhere"), "--keep-days", "1"]) == 2
-    assert "There is no store" in capsys.readouterr().err
+    assert "No store in" in capsys.readouterr().err
 
 
 def test_failed_deletion_is_reported(store, jobs, monkeypatch):

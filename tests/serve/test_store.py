@@ -201,7 +201,9 @@ def test_a_newer_store_is_refused(tmp_path):
     store = Store.open(tmp_path)
     with store.database.writing() as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match=f"version 99, but this difflogic supports {len(database._scripts())}:"):
+    with pytest.raises(
+        StoreError, match=f"Expected a store of version {len(database._scripts())} or older, but .* has version 99:"
+    ):
         Store.open(tmp_path)
 
 
@@ -235,7 +237,7 @@ def test_folder_without_a_store_is_refused(tmp_path):
     (tmp_path / files.STORE).write_text("This is a text and no database." * 100)
     with pytest.raises(StoreError, match="not a database"):
         Store.open(tmp_path)
-    with pytest.raises(NotFoundError, match="There is no store"):
+    with pytest.raises(NotFoundError, match="No store in"):
         Store.existing(tmp_path / "elsewhere")
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="Cannot use"):

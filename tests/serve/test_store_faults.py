@@ -50,7 +50,7 @@ def test_a_missing_database_is_not_an_empty_store(filled, capsys):
     store_cases.removed(filled)
     for command in (["gc", "--keep-days", "0"], ["gc", "--quota", "0.000001"]):
         assert main([command[0], str(filled.folder), *command[1:]]) == 1
-        assert "has folders of jobs but no database: `difflogic serve" in capsys.readouterr().err
+        assert "has folders of jobs but no database: start `difflogic serve" in capsys.readouterr().err
     assert store_faults.digests(filled.folder) == filled.files
 
 
@@ -250,15 +250,15 @@ def test_a_run_that_says_nothing_stays_where_it_is(filled):
         (
             files.STORE,
             in_place_of(lambda path: path.symlink_to("elsewhere")),
-            "is a symbolic link, but a store has a file of that name",
+            "is a symbolic link, but a store expects a file there",
         ),
-        (files.STORE, in_place_of(Path.mkdir), "is a folder, but a store has a file"),
-        (files.STORE, in_place_of(os.mkfifo), "is neither a file nor a folder, but a store has a file"),
-        (machine.NAME, in_place_of(Path.mkdir), "is a folder, but a store has a file"),
-        ("store.lock", in_place_of(Path.mkdir), "is a folder, but a store has a file"),
-        (files.JOBS, in_place_of(Path.touch), "is a file, but a store has a folder"),
-        (files.WORKERS, in_place_of(Path.touch), "is a file, but a store has a folder"),
-        (files.LOST, in_place_of(Path.touch), "is a file, but a store has a folder"),
+        (files.STORE, in_place_of(Path.mkdir), "is a folder, but a store expects a file"),
+        (files.STORE, in_place_of(os.mkfifo), "is neither a file nor a folder, but a store expects a file"),
+        (machine.NAME, in_place_of(Path.mkdir), "is a folder, but a store expects a file"),
+        ("store.lock", in_place_of(Path.mkdir), "is a folder, but a store expects a file"),
+        (files.JOBS, in_place_of(Path.touch), "is a file, but a store expects a folder"),
+        (files.WORKERS, in_place_of(Path.touch), "is a file, but a store expects a folder"),
+        (files.LOST, in_place_of(Path.touch), "is a file, but a store expects a folder"),
     ],
 )
 def test_path_of_another_kind_is_refused_by_name(filled, name, strike, words):
@@ -308,9 +308,7 @@ LOSSES = {
 @pytest.mark.parametrize("loss", sampled(LOSSES, {"replaced", "store moved"}))
 def test_a_server_notices_that_its_database_is_lost(tmp_path, spec, loss):
     """It acknowledges nothing more, and what it did acknowledge is found by the next one, the newest progress too."""
-    sentence = (
-        "The database of the store was removed or replaced while it was in use: stop the server and start it again"
-    )
+    sentence = "The database of the store was removed or replaced while it was in use: restart the server"
     with serving(tmp_path / "store") as live, live.client() as client:
         made = [client.post("/jobs", json={"preset": "checkerboard"}).json()["id"] for _ in range(3)]
         _, lease = live.store.claim("w", "cpu", ENGINES, FOREVER_S)

@@ -36,7 +36,7 @@ def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on
     store = Store.open(tmp_path)
     job = submit(store, spec)
     with on(Machine("two", "", "boot 2")):
-        with pytest.raises(StoreError, match=r"used by the machine one: stop .* can be used in \d+ seconds"):
+        with pytest.raises(StoreError, match=r"used by the machine one: stop .* try again in \d+ seconds"):
             Store.open(tmp_path)
         for command in ("gc --quota 1", f"backup {tmp_path / 'copy.tar'}"):
             name, *rest = command.split()
@@ -60,7 +60,7 @@ def test_a_machine_whose_clock_is_ahead_is_waited_for_no_longer(tmp_path, on):
     ahead = time.time() + 2e9
     os.utime(path, (ahead, ahead))
     with on(Machine("two", "", "boot 2")):
-        with pytest.raises(StoreError, match=r"can be used in 60 seconds"):
+        with pytest.raises(StoreError, match=r"try again in 60 seconds"):
             Store.open(tmp_path)
         assert abs(path.stat().st_mtime - time.time()) < 3600, "from here on it is as every other one"
 
@@ -84,8 +84,8 @@ def test_a_store_in_use_gives_signs_of_life(store, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("nfs4", "a second machine"), ("cifs", "a second machine"), ("9p", "a second machine"),
-        ("fuse.sshfs", "a second machine"), ("ceph", "a second machine"), ("overlay", "deleted with the container"),
+        ("nfs4", "another machine"), ("cifs", "another machine"), ("9p", "another machine"),
+        ("fuse.sshfs", "another machine"), ("ceph", "another machine"), ("overlay", "deleted with its container"),
         ("ext4", None), ("fuseblk", None), ("tmpfs", None), ("zfs", None),
     ],
 )  # fmt: skip

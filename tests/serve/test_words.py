@@ -109,7 +109,7 @@ def job(store, spec) -> JobRecord:
         ),
         (
             {"kind": "export", "result": {"formats": {"c": ["a.h", "b.c"]}, "left_out": {"svg": "It is too large."}}},
-            {"results": ["c: a.h, b.c", "svg was left out: It is too large."]},
+            {"results": ["c: a.h, b.c", "svg was omitted: It is too large."]},
         ),
     ],
 )  # fmt: skip

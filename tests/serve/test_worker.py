@@ -214,7 +214,7 @@ def test_follow_ups_that_cannot_be(store, trained):
 @pytest.mark.exhaustive
 def test_others_jobs_cannot_be_followed(store, trained):
     job, _ = store.submit("bob", JobSpec("simplify", "mine", source=trained))
-    assert (ended(store, job.id).status, store.job(job.id).reason) == ("failed", f"There is no job '{trained}'.")
+    assert (ended(store, job.id).status, store.job(job.id).reason) == ("failed", f"Unknown job '{trained}'.")
 
 
 def test_a_job_that_cannot_be_trained_fails_with_a_sentence(store):

@@ -1,4 +1,4 @@
-"""Turn a request to train agents or a classifier into a job, within the limits of the server."""
+"""Convert a request to train agents or a classifier to a job within the limits of the server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
             raise UsageError(f"`{next(iter(uploads))}` is for automata, but this trains agents: drop it.")
         request.check_kind(of_agents=True)
         if request.preset is not None and request.config is not None:
-            raise UsageError("`preset` and `config` are both given: give one of them.")
+            raise UsageError("Expected either `preset` or `config`, got both.")
         base = request.config if isinstance(request.config, PolicyConfig) else PRESETS[request.preset or ""]
         config = base.with_(**request.set).require_episodes()
         if request.until_solved:
@@ -60,16 +60,17 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
     label = request.label or (described.label if described else "")
     try:
         if "data" not in uploads or set(uploads) - {"data", "labels"}:
-            raise UsageError("A classifier needs its table as the file `data`, and takes no other file but `labels`.")
-        if request.preset or request.until_solved or request.stop_when_solved or request.sweep:
             raise UsageError(
-                "A classifier has no preset, is never solved, and is not swept here: drop preset, until_solved, "
-                "stop_when_solved and sweep."
+                "A classifier requires its table as the file `data`, and supports no file except `labels`."
             )
+        if request.preset or request.until_solved or request.stop_when_solved or request.sweep:
+            raise UsageError("Classifiers do not support preset, until_solved, stop_when_solved and sweep: omit them.")
         pictures.make_plain(uploads["data"], settings.caps.pixels, label)
         rows = table.decoded(uploads["data"])
         if described and (rows.sha256 != described.sha256 or described.test >= len(rows)):
-            raise UsageError("The rows of `data` are not those of the configuration.")
+            raise UsageError(
+                "The rows of `data` do not match the configuration: upload the table that it was made for."
+            )
         request = replace(request, table=replace(rows, tests=described.test) if described else rows)
         config = cast("ClassifierConfig", agent_presets.configure(request))
     except (UsageError, LimitError) as error:
@@ -86,8 +87,8 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 
     if request.population > 1 or request.stop_when_solved or request.init_from:
         raise UsageError(
-            "`until_solved` trains one seed after the other, each to its first solution: drop population, "
-            "stop_when_solved and init_from."
+            "`until_solved` trains one seed after the other until one is solved: omit population, stop_when_solved and "
+            "init_from."
         )
     budget.check(replace(request, preset=None, config=config))
     within = limited(request.within, Within(settings.caps.hours * 3600))
@@ -95,7 +96,7 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 
 
 def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
-    """Return the cost of training agents. Raises ApiError or UsageError if the server cannot run the job."""
+    """Return the cost of training `population` agents. Raises ApiError or UsageError if this server cannot do that."""
     check_environment(config, settings)
     from difflogic.policies import cost
     from difflogic.policies.learner import check_stop, require_fit
@@ -117,8 +118,8 @@ def _check_iteration(seconds: float) -> None:
     """Raise ApiError if an iteration of `seconds` is too long, since jobs are saved only between iterations."""
     if seconds > MOST_ITERATION_S:
         message = (
-            f"An iteration would take about {seconds:.0f} s, in which nothing is saved; this server allows "
-            f"{MOST_ITERATION_S:.0f}: use fewer steps, passes or gates in it."
+            f"Expected iterations of at most {MOST_ITERATION_S:.0f} s, since jobs are saved only between iterations, "
+            f"got about {seconds:.0f} s: use fewer steps, passes or gates per iteration."
         )
         raise ApiError(422, "too_much_time", message)
 
@@ -128,18 +129,18 @@ def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
     if not isinstance(config, AgentConfig):
         return
     if find_spec("gymnasium") is None:
-        message = "This server trains no agents: its operator has to install the extra `rl`."
+        message = "This server cannot train agents: ask its operator to install the extra `rl`."
         raise ApiError(422, "missing_extra", message)
     if config.environment.id not in settings.environments:
         message = (
-            f"This server trains agents in {', '.join(sorted(settings.environments))}, and not in "
-            f"{one_sentence(config.environment.id)}: ask its operator to allow that one."
+            f"This server does not allow the environment {one_sentence(config.environment.id)}, only "
+            f"{', '.join(sorted(settings.environments))}: ask its operator to allow it."
         )
         raise ApiError(422, "environment", message)
 
 
 def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
-    """Return the cost of training agents. Raises MissingPackagesError if the environment cannot be created."""
+    """Return the cost of training `population` agents. Raises MissingPackagesError if packages are missing."""
     from difflogic.policies import cost
 
     return cost.cost_of(config.require_episodes(), _spaces(config.subject), population)
@@ -157,11 +158,11 @@ def check_controller(run: Path, options: Mapping[str, Any]) -> None:
     for name in ("from_start", "size"):
         if options.get(name):
             raise ApiError(
-                422, "invalid_request", f"{name} is for automata: a controller has no initial state and no grid."
+                422, "invalid_request", f"{name} is only for automata, but the job has a controller: omit it."
             )
     if not any((run / name).is_file() for name in (function_json.NAME, function_json.FUNCTION)):
         message = (
-            "The job has no controller: only agents of gates with discrete actions, and classifiers of gates, get one "
-            "when they end."
+            "The job has no controller: expected a completed training of a classifier of gates, or of agents of gates "
+            "with discrete actions."
         )
         raise ApiError(409, "no_circuit", message)

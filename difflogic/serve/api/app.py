@@ -44,9 +44,9 @@ THREADS = 8
 """Maximum number of requests that read the store or the disk simultaneously."""
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
-    "Queue trainings of cellular automata, watch them learn, and download the results. Every error is "
+    "Queue trainings of cellular automata, follow them, and download the results. Every error is "
     '`{"error": {"code", "message"}}`; the message is one sentence. '
-    "Every address with GET also takes HEAD, which answers without a body."
+    "Every address with GET also supports HEAD, whose response has no body."
 )
 
 

@@ -1,4 +1,4 @@
-"""List and zip a job's downloadable files: the files in its run folder, and the results of post-processing."""
+"""List and zip a job's downloadable files, which are the files in its run folder and the results of post-processing."""
 
 import io
 import os
@@ -26,7 +26,7 @@ MEDIA = {
     ".svg": "image/svg+xml",
 }
 DRAWING = ".svg"
-"""Suffix of drawings, which browsers open instead of saving."""
+"""Suffix of drawings, which browsers display instead of saving."""
 DRAWING_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """Content security policy for drawings, which may come from users: no scripts and no requests."""
 PAGE_HEADERS = {
@@ -34,7 +34,7 @@ PAGE_HEADERS = {
     "frame-ancestors 'self'; sandbox allow-scripts",
     "X-Frame-Options": "SAMEORIGIN",
 }
-"""Headers for jobs' HTML pages, which are shown in a frame: their scripts have no access to the service."""
+"""Headers of jobs' HTML pages, which are shown in a frame and whose scripts have no access to the service."""
 PAGES = (SWEEP_PAGE, SHOWN["html"])
 """Names of jobs' HTML pages, which workers write and users cannot upload."""
 OTHER = "application/octet-stream"
@@ -52,12 +52,12 @@ class Artefact:
 
 
 def media_type(name: str) -> str:
-    """Return the media type for a file name's suffix, but never HTML, as a page from this server could call the API."""
+    """Return the media type for the suffix of a file name, but never HTML, since a page could call the API."""
     return MEDIA.get(Path(name).suffix, OTHER)
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:
-    """Return a job's files by name, without links. A post-processing result hides a run file of the same name."""
+    """Return a job's files by name, without links; a post-processing result hides a run file of the same name."""
     paths = {}
     for folder in (*([job.whole] if job.is_sweep else []), job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
@@ -105,7 +105,7 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
 
 
 class _Sink(io.BytesIO):
-    """Unseekable buffer for writing an archive; `taken` returns and removes the buffer's content."""
+    """Unseekable buffer for writing an archive; `taken` returns and removes its contents."""
 
     def tell(self) -> int:
         """Raise OSError, so that `zipfile` treats this buffer as an unseekable stream."""

@@ -21,7 +21,7 @@ from difflogic.serve.store.store import Store
 COOKIE = "difflogic_session"
 CSRF_HEADER = "X-CSRF-Token"
 SAFE = ("GET", "HEAD", "OPTIONS")
-UNKNOWN = "This token is not one of the server's."
+UNKNOWN = "Unknown token: use one of the server's tokens."
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Caller:
 
     owner: str
     csrf: str | None
-    """CSRF token that a request with a session cookie needs to change data; None for a request with a token."""
+    """CSRF token that requests with the session cookie require to change data; None for a request with a token."""
     roles: frozenset[str]
     secret: str = field(repr=False)
     """Token or cookie sent with the request."""
 
     @property
     def sees(self) -> str | None:
-        """Owner whose jobs the caller may see and control; None for jobs of all owners."""
+        """Owner whose jobs the caller may see and control, or None for the jobs of all owners."""
         return None if OPERATOR in self.roles else self.owner
 
     @property
@@ -68,7 +68,7 @@ class Authenticator:
         if request.method not in SAFE:
             csrf = request.headers.get(CSRF_HEADER, "")
             if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), csrf.encode()):
-                message = f"A request with a session cookie needs the header {CSRF_HEADER}, which GET /session returns."
+                message = f"A request with a session cookie requires the header {CSRF_HEADER} from GET /session."
                 raise ApiError(403, "csrf", message)
         return caller
 
@@ -96,7 +96,7 @@ class Authenticator:
         )  # fmt: skip
 
     async def sign_out(self, request: Request, response: Response) -> None:
-        """End the session of the request's cookie, if there is one, and delete the cookie from the browser."""
+        """End the session of the request's cookie, if any, and delete the cookie from the browser."""
         cookie = request.cookies.get(COOKIE, "")
         signature = self._tokens.sign(cookie.partition(".")[0], f"session:{cookie}")
         if signature is not None:

@@ -21,12 +21,12 @@ from difflogic.serve.store.jobs import JobRequest
 
 R = TypeVar("R", bound=AnyRequest)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
-"""Job as JSON data, and a mapping from form fields to uploaded files."""
+"""Submitted job as JSON data, with a mapping from form fields to uploaded files."""
 
 JSON = "application/json"
 FORM = "multipart/form-data"
 FILES = (*(option.name for option in options(TrainRequest) if option.is_file), "start_picture", "data", "labels")
-"""Form fields that contain files: two images, a rule, training data (samples, a recording or a table), and the labels
+"""Names of form fields for files: two images, a rule, training data (samples, a recording or a table), and the labels
 of IDX images."""
 
 
@@ -45,7 +45,7 @@ async def read(request: Request) -> Any:
 
 @asynccontextmanager
 async def submission(request: Request) -> AsyncIterator[Submitted]:
-    """Yield the job in a JSON body or a form, and the form's files, open within the context. Raises ApiError."""
+    """Yield the job in a JSON body or a form, with the form's files, which are open in the context. Raises ApiError."""
     if media_type(request.headers) != FORM:
         yield await read(request), {}
         return
@@ -62,11 +62,11 @@ async def _read_form(form: FormData) -> Submitted:
         # A repeated field is refused.
         for upload in form.getlist(name):
             if not isinstance(upload, UploadFile) or name in uploads:
-                raise ApiError(422, "invalid_request", f"{name} must be one file.")
+                raise ApiError(422, "invalid_request", f"Expected exactly one file for the field {name}.")
             uploads[name] = upload
     parts = form.getlist("job")
     if len(parts) != 1:
-        raise ApiError(422, "invalid_request", "The form needs one field `job`, with JSON in it.")
+        raise ApiError(422, "invalid_request", "Expected exactly one field `job` with JSON in the form.")
     part = parts[0]
     text = await part.read() if isinstance(part, UploadFile) else part.encode("utf-8", "surrogatepass")
     return parsed(text), uploads
@@ -88,7 +88,7 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
 
 
 def parsed(body: bytes) -> Any:
-    """Return the data in a JSON body. Raises ApiError for invalid JSON, NaN, lone surrogates or deep nesting."""
+    """Return the data of a JSON body. Raises ApiError for invalid JSON, NaN, lone surrogates or deep nesting."""
     try:
         data = json.loads(body, parse_constant=_refused)
         # A lone surrogate passes `loads`, and would fail much later, when the job is written.
@@ -103,7 +103,7 @@ def _refused(constant: str) -> Any:
 
 
 async def read_request(part: type[R], request: Request) -> R:
-    """Return a body's request, of type `part`, or the default request if there is no body. Raises ApiError."""
+    """Return the body as a request of type `part`, or the default request if there is no body. Raises ApiError."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     return request_of(part, await read(request) if has_body else {})
 
@@ -111,7 +111,7 @@ async def read_request(part: type[R], request: Request) -> R:
 def request_of(part: type[R], data: Any) -> R:
     """Return the request of type `part` for JSON data. Raises ApiError."""
     if not isinstance(data, dict):
-        raise ApiError(422, "invalid_request", "The request must be an object.")
+        raise ApiError(422, "invalid_request", "The request must be a JSON object.")
     try:
         return part.from_dict(data)
     except UsageError as error:
@@ -125,7 +125,7 @@ _TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", obje
 
 
 def schema_of(part: type) -> dict[str, Any]:
-    """Return the JSON Schema of a request class, or of a class for a part of a request."""
+    """Return the JSON Schema of `part`, a request class or a class for a part of a request."""
     properties, required = {}, []
     for option in options(part):
         if option.is_file or option.is_local:

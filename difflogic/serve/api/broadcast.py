@@ -1,8 +1,8 @@
 """Notify event streams of changes in the store, with one poll for all streams and one feed per job.
 
 A feed only notifies its listeners, and never pushes data to them. Each listener stores its position (the last epoch
-and version) and reads new rows from the job's file. A slow listener therefore does not delay others: it gets more rows
-per event and fewer state frames (see `worker.observer`).
+and version) and reads new rows from the job's file. A slow listener therefore does not delay other listeners, but gets
+more rows per event and fewer state frames (see `worker.observer`).
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 from difflogic.serve.store.store import Store
 
 POLL_S = 0.4
-"""Seconds between two polls of the store and of the state frames, for up to FEW_LISTENERS listeners."""
+"""Seconds between polls of the store and of the state frames, for up to FEW_LISTENERS listeners."""
 FEW_LISTENERS = 20
 """Number of listeners above which the time between polls grows, since serving must not slow down training."""
 MAX_POLL_S = 3.0
-"""Maximum seconds between two polls."""
+"""Maximum seconds between polls."""
 FRAMES_FOR_S = 15.0
-"""Seconds for which a worker writes state frames after a request; it is longer than ASK_AGAIN_S."""
+"""Seconds for which a worker writes state frames after a request, more than ASK_AGAIN_S."""
 ASK_AGAIN_S = 4.0
-"""Seconds between two requests for state frames while a running job has listeners."""
+"""Seconds between requests for state frames while a running job has listeners."""
 BATCH_ROWS = 500
 """Maximum number of rows per event, unless a single epoch of a large population has more."""
 CHANGES_PER_POLL = 1000
@@ -84,9 +84,9 @@ class JobFeed:
     frame_mark: tuple[int, int] | None = None
     """Modification time and inode of the frame's file, which identify the frame."""
     frames: int = 0
-    """Number of frames read so far; a listener with a smaller number has not yet sent the newest frame."""
+    """Number of frames read so far; a listener with a smaller number has not sent the newest frame yet."""
     reading: tuple[tuple[int, int, int], asyncio.Future[Excerpt]] | None = None
-    """Latest read of rows: its attempt, the epoch before the rows, the newest epoch, and the future with the rows."""
+    """Latest read of rows: ((attempt, epoch before the rows, newest epoch), future with the rows)."""
     is_gone: bool = False
     """True if the job was deleted."""
     changed: Broadcast = field(default_factory=Broadcast)
@@ -116,12 +116,12 @@ class ChangeFeed:
         self.version = await to_thread.run_sync(self._store.version)
 
     def close(self) -> None:
-        """End every stream."""
+        """End all streams."""
         self.closing = True
         self.wake()
 
     def wake(self) -> None:
-        """Wake every stream, which then checks whether it has to end."""
+        """Wake all streams, which then check whether they have to end."""
         self.changed.notify()
         for feed in self._job_feeds.values():
             feed.changed.notify()
@@ -168,7 +168,7 @@ class ChangeFeed:
                 feed.changed.notify()
 
     def _read_store(self) -> tuple[tuple[list[JobRecord], list[tuple[int, str, str]], int], list[JobFeed]]:
-        """Return the changes in the store and the feeds with a new frame, and request more frames from workers."""
+        """Return the changes in the store and the feeds with a new frame; request more frames from workers."""
         running = [feed for feed in list(self._job_feeds.values()) if feed.job.status == "running"]
         now = time.monotonic()
         # One request serves all listeners of a job. It is renewed long before the worker stops writing frames.
@@ -219,7 +219,7 @@ class ChangeFeed:
         feed.changed.notify()
 
     async def rows(self, feed: JobFeed, job: JobRecord, epoch: int) -> Excerpt:
-        """Return the rows after `epoch` of a job for one event; equal requests share one read. Raises OSError."""
+        """Return the rows of a job after `epoch` for one event; equal requests share one read. Raises OSError."""
         key, last = (job.attempt, epoch, feed.epoch), feed.reading
         # Failed and empty reads are repeated: a crash may have removed the rows.
         if last is None or last[0] != key or (last[1].done() and (last[1].exception() or not last[1].result())):
@@ -232,7 +232,7 @@ class ChangeFeed:
         return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)
 
     def _read_frame(self, feed: JobFeed, job: JobRecord | None = None) -> bool:
-        """Read the newest state frame of `job`, by default the feed's job, and return whether the frame is new."""
+        """Read the newest state frame of `job` (default: the feed's job), and return whether the frame is new."""
         path = self._store.job_folder(job or feed.job).frame
         try:
             status = path.stat()
@@ -280,5 +280,5 @@ class ChangeFeed:
 
 
 def encoded(job: JobRecord) -> str:
-    """Return a job and its description, as `reply_of` returns them, as JSON text."""
+    """Return a job and its description as JSON text, in the form of `reply_of`."""
     return json.dumps(reply_of(job), allow_nan=False)

@@ -1,8 +1,8 @@
 """End connections of clients that are too slow to send a request or to read the response.
 
-uvicorn limits only complete requests: a client that sends half of its headers could keep a connection open forever.
-This module limits the time for sending and reading; the more connections are open, the less time clients have to send.
-Normal clients need far less time, and a flood of connections ends soon.
+uvicorn limits only complete requests, so a client that sends half of its headers could keep a connection open forever.
+This module limits the time for sending and reading. With more open connections, clients have less time to send, so that
+a flood of connections ends soon; normal clients require far less time.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 
 LEAST_S = 0.25
-"""Minimum time limit of a request in seconds, however many connections are open."""
+"""Minimum time limit of a request in seconds, for any number of open connections."""
 
 
 class Connection(H11Protocol):

@@ -1,4 +1,4 @@
-"""Provide what routes depend on: the application's context, the caller, and the job in the path."""
+"""Dependencies of routes: the application's context, the caller, and the job in the path."""
 
 import json
 from dataclasses import dataclass, field
@@ -69,7 +69,7 @@ async def caller(
     names = [name for name, _ in request.query_params.multi_items()]
     # No route takes a list: a repeated parameter is refused.
     if len(set(names)) < len(names):
-        raise ApiError(422, "invalid_request", "A parameter appears twice in the query: give each one once.")
+        raise ApiError(422, "invalid_request", "A query parameter is repeated: give each parameter once.")
     return sender
 
 
@@ -86,7 +86,7 @@ OwnJob = Annotated[JobRecord, Depends(own_job)]
 
 
 def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return `data` as a JSON response, without validating it against the model of the reply."""
+    """Return a response with `data` as JSON, without validating it against the model of the reply."""
     return reply_text(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")), status, headers)
 
 
@@ -96,7 +96,7 @@ def reply_text(text: str, status: int = 200, headers: dict[str, str] | None = No
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the responses with these error statuses, for the OpenAPI document of a route."""
+    """Return the responses with the error statuses `statuses`, for the OpenAPI document of a route."""
     return {status: {"model": ErrorBody, "description": DESCRIPTIONS[status]} for status in sorted(statuses)}
 
 

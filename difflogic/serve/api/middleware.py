@@ -36,8 +36,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSE = {"connection": "close"}
-"""Headers of a response to a request that was not read completely, whose rest must not be parsed as another request."""
-INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
+"""Headers for the response to a partly read request, whose rest must not be parsed as another request."""
+INTERNAL = ApiError(500, "internal", "Internal server error: see the server's log.")
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
 """HTTP methods that are counted by name. All others count as `other`, since clients must not create labels."""
 
@@ -76,7 +76,7 @@ class ServiceMiddleware:
             await exchange.refuse(error)
         except StoreError as error:
             log_event("store", logging.ERROR, why=str(error))
-            public = "The store cannot be used at the moment; the server's log says why."
+            public = "The store is currently unavailable: see the server's log."
             await exchange.refuse(ApiError(503, "store", str(error) if isinstance(error, UnavailableError) else public))
         except Exception:  # noqa: BLE001  the client gets an answer to any error, and the log the traceback
             LOGGER.exception("failed")
@@ -109,7 +109,7 @@ class ServiceMiddleware:
         except ValueError:
             name = ""
         if name not in self._names and not is_address(name):
-            message = "This server does not accept that host name: start it with --allow-host NAME, or use its address."
+            message = "Unknown host name: use the server's IP address, or start it with --allow-host NAME."
             raise ApiError(421, "other_host", message, CLOSE)
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
@@ -165,10 +165,10 @@ class _Exchange:
 
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
-    """Return an ASGI `receive` that raises ApiError if a body is announced or received with more than `most` bytes."""
+    """Return an ASGI `receive` that raises ApiError if the announced or received body has more than `most` bytes."""
     length = Headers(scope=scope).get("content-length", "")
     announced = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
-    too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)
+    too_large = ApiError(413, "too_large", f"The body must have at most {most} bytes.", CLOSE)
     received = 0
 
     async def read() -> Message:

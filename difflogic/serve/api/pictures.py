@@ -3,8 +3,8 @@
     python -m difflogic.serve.api.pictures FILE PIXELS [LABEL]
 
 A malicious file of a few megabytes may take minutes and gigabytes to read, and Python's global interpreter lock blocks
-the server meanwhile. Therefore a child process with limited time and memory reads uploaded files. The child replaces
-an image with a PNG of plain pixels, and any other file with a small `.npz`, whose reading time depends on its size.
+the server meanwhile. Therefore a child process with limited time and memory reads uploaded files. It replaces an image
+by a PNG of plain pixels, and any other file by a small `.npz`, whose reading time depends on its size.
 """
 
 import contextlib
@@ -21,26 +21,26 @@ from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.api.pictures")
 PROCESSOR_S = 5
-"""Maximum processor seconds for converting a file; the largest allowed image needs less than one second."""
+"""Maximum processor time in seconds for converting a file; the largest allowed image requires less than one second."""
 WALL_S = 60
-"""Maximum seconds for converting a file, including time in which the processor is busy with other processes."""
+"""Maximum elapsed time in seconds for converting a file."""
 MEMORY = 1 << 30
 """Maximum address space of the child process in bytes, in addition to BYTES_PER_PIXEL per pixel."""
 BYTES_PER_PIXEL = 32
-"""Number of bytes per pixel needed to unpack, rotate and pack an image."""
+"""Number of bytes per pixel that unpacking, rotating and packing an image requires."""
 SAMPLES = "data"
 """Name of the uploaded file that contains a recording or samples."""
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
 MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
-"""Maximum number of cells in all samples, and maximum size of their packed file in bytes."""
+"""Maximum number of cells in all samples, and maximum size in bytes of the file with the packed samples."""
 MOST_TABLE = 1 << 20
 """Maximum size of a packed table in bytes."""
 
 
 def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
-    """Replace a file with its upright RGBA image, its samples, or a table with the column `label`. Raises DataError."""
+    """Replace a file by its upright RGBA image, its samples, or its table with the column `label`. Raises DataError."""
     advice = "give fewer samples or frames" if path.name == SAMPLES else "save it again, smaller, as a PNG"
-    too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
+    too_much = DataError(f"{path} requires too much time or memory to unpack: {advice}.")
     try:
         # The linear algebra libraries of NumPy get one thread: more threads would only take address space.
         child = subprocess.run(
@@ -62,15 +62,15 @@ def _plain_samples(path: Path) -> None:
 
     kind = "" if patterns.is_pattern(path) else KINDS.get(path.read_bytes()[:4])
     if kind is None:
-        raise DataError(f"{path} must be samples, .npz, a recording, .gif or .npy, or a pattern that states its rule.")
+        raise DataError(f"{path} must be samples (.npz), a recording (.gif or .npy), or a pattern with its rule.")
     named = path.rename(path.with_suffix(kind))
     samples = (dataset.load if kind == ".npz" else recorded.samples)(named)
     path.write_bytes(samples.encode())
     cells, size = samples.x.size + samples.y.size, path.stat().st_size
     if cells > MOST_CELLS or size > MOST_BYTES:
         raise LimitError(
-            f"{path} has {cells:,} cells in {size:,} bytes once packed, at most {MOST_CELLS:,} in {MOST_BYTES:,} are "
-            "allowed: give fewer samples, or a shorter recording."
+            f"{path} must have at most {MOST_CELLS:,} cells in {MOST_BYTES:,} packed bytes, got {cells:,} in {size:,}: "
+            "give fewer samples, or a shorter recording."
         )
 
 
@@ -92,14 +92,12 @@ def _plain_table(path: Path, label: str) -> None:
     is_encoded = is_archive and {"x", "y", "features", "classes", "label"} == set(array_files.names(named))
     packed = (table.decoded(named) if is_encoded else table.load_table(named, label)).encode()
     if len(packed) > MOST_TABLE:
-        raise LimitError(
-            f"{path} has {len(packed):,} bytes once packed, at most {MOST_TABLE:,} are allowed: give fewer rows."
-        )
+        raise LimitError(f"{path} must have at most {MOST_TABLE:,} packed bytes, got {len(packed):,}: give fewer rows.")
     path.write_bytes(packed)
 
 
 def _limit(pixels: int) -> None:
-    """Limit this process's time, its memory for an image of `pixels` pixels, and its priority."""
+    """Limit the time, memory (for an image of `pixels` pixels) and priority of this process."""
     with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
         import resource
 

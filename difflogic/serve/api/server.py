@@ -22,13 +22,13 @@ from difflogic.serve.api.context import Context
 from difflogic.train.signals import watched
 
 PATIENCE_S = 5
-"""Maximum seconds for completing responses in progress when the server stops."""
+"""Maximum seconds for completing pending responses when the server stops."""
 BACKLOG = 100
-"""Maximum number of connections that the operating system queues until they are accepted."""
+"""Maximum number of connections that the operating system queues before they are accepted."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on `port`, or on any free port for 0. Raises UsageError."""
+    """Return a socket that listens on `port`, or on any free port if `port` is 0. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -48,8 +48,8 @@ def check_tls(certificate: Path, key: Path) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
     except ssl.SSLError as error:
         raise UsageError(
-            f"{certificate} and {key} are no certificate and its key: expected two PEM files that belong together, the "
-            "key without a password."
+            f"Expected a TLS certificate and its key as PEM files, the key without a password, got {certificate} and "
+            f"{key}."
         ) from error
     except OSError as error:
         wrong = next((path for path in (certificate, key) if not os.access(path, os.R_OK)), certificate)
@@ -95,7 +95,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """On a signal within the context, end the server but not the process, which still has to stop its workers."""
+        """On a signal within the context, end the server but not the process, which has to stop its workers first."""
         # In tests the server runs in a thread, where signals cannot be set.
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -1,4 +1,4 @@
-"""Define the settings of a server: its address, and its limits for jobs, uploads and connections."""
+"""Define the settings of a server, such as its address and its limits for jobs, uploads and connections."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -36,11 +36,11 @@ class Caps:
     jobs: int = 10_000
     """Maximum number of queued jobs per owner."""
     owner_quota: int | None = None
-    """Maximum number of bytes that the jobs of an owner use on the disk; None for no limit."""
+    """Disk space in bytes at which an owner's jobs have used up their quota; None for no limit."""
 
 
 def _connections() -> int:
-    """Return the maximum number of connections: the limit of open files minus a reserve, between 16 and 2000."""
+    """Return the maximum number of connections, from 16 to 2000: the limit of open files minus a reserve."""
     try:
         import resource  # not on Windows
     except ImportError:
@@ -51,16 +51,16 @@ def _connections() -> int:
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """Limits on the number of connections, and on the time that clients may take."""
+    """Limits on the number of connections and on the time of clients."""
 
     all: int = field(default_factory=_connections)
     request_s: float = 15.0
-    """Maximum seconds for the TLS handshake, and from the connection or last response to the end of a request. It is
-    shorter with many open connections, and longer for a body that arrives at `rate`."""
+    """Maximum seconds for the TLS handshake, and from the connection or last response to the end of a request; less
+    with many open connections, more for a body that arrives at `rate`."""
     rate: int = 16 << 10
     """Minimum rate of a request body in bytes per second."""
     streams: int = 200
-    """Maximum number of event streams per owner: a page has two, and `difflogic watch` one."""
+    """Maximum number of event streams per owner; a web page uses two, and `difflogic watch` one."""
     write_s: float = 60.0
     """Maximum seconds for a client to read a part of a response that is ready to be sent."""
 
@@ -75,18 +75,18 @@ class ServeSettings:
     names: tuple[str, ...] = ()
     """Host names, besides IP addresses and `localhost`, that browsers may use for the server."""
     session_s: float = 7 * 24 * 3600.0
-    """Seconds after which a browser has to sign in again."""
+    """Seconds after which a user has to sign in again in a browser."""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     proxies: tuple[str, ...] = ()
     """Addresses and networks of proxies whose X-Forwarded-For header is trusted."""
     root_path: str = ""
     """Prefix that a proxy adds to every path, such as `/difflogic`."""
     environments: frozenset[str] = frozenset(preset.environment.id for preset in PRESETS.values())
-    """Gymnasium environments in which jobs may train agents. Requests cannot name others, as environments run code."""
+    """Gymnasium environments in which jobs may train agents, a fixed list since environments run code."""
     tasks: frozenset[str] = frozenset()
-    """Python tasks that jobs may train. Requests cannot name other tasks, since tasks run code."""
+    """Tasks in Python that jobs may train, a fixed list since tasks run code."""
     tls: tuple[Path, Path] | None = None
-    """Paths of the TLS certificate and of its key; None for a server without TLS."""
+    """Paths of the TLS certificate and of its key, or None for a server without TLS."""
 
     @property
     def is_local(self) -> bool:
@@ -94,7 +94,7 @@ class ServeSettings:
         return is_loopback(self.host)
 
     def address(self, port: int) -> str:
-        """Return the server's URL, without a proxy, for the port `port`."""
+        """Return the server's URL with the port `port`, as seen without a proxy."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.tls else ''}://{host}:{port}{self.root_path}"
 

@@ -2,7 +2,7 @@
 
 The id of a job's event is `EPOCH.VERSION`, or with restarts `EPOCH.VERSION.ATTEMPT`. For example, `120.57.2` means
 that the rows up to epoch 120 of attempt 2, and version 57 of the job, have been sent. A browser that lost its
-connection returns the id as Last-Event-ID: the stream resumes with epoch 121, or with the first epoch of a later
+connection sends the id as Last-Event-ID, and the stream resumes with epoch 121, or with the first epoch of a later
 attempt. In a stream of all jobs, the id of an event is a version of the store.
 """
 
@@ -38,7 +38,7 @@ class Position:
 
     @classmethod
     def of(cls, last: str | None, after: int, attempt: int = 0) -> Position:
-        """Return the position in the Last-Event-ID `last`; if `last` is invalid, the position after epoch `after`."""
+        """Return the position in the Last-Event-ID `last` or, if it is invalid, the position after epoch `after`."""
         match = POSITION.fullmatch(last or "")
         return cls(after, attempt=attempt) if match is None else cls(int(match[1]), int(match[2]), int(match[3] or 0))
 
@@ -47,7 +47,7 @@ class Position:
 
 
 def event(name: str, text: str, position: object) -> str:
-    """Return a server-sent event as text; `text`, its data, is JSON without line breaks."""
+    """Return a server-sent event as text; its data `text` is JSON without line breaks, its id is `position`."""
     return f"event: {name}\nid: {position}\ndata: {text}\n\n"
 
 
@@ -79,7 +79,7 @@ async def of_job(
 
 
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
-    """Yield the events that the listener has not yet received; a few events are joined into one text for speed."""
+    """Yield the events that the listener has not received yet; a few events are joined to one text for speed."""
     texts = []
     # A new attempt has another run folder, with epochs from 1. The job's result says how the earlier attempt ended.
     if now.attempt != position.attempt:
@@ -108,9 +108,9 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
 def of_owner(
     feed: ChangeFeed, store: Store, owner: str | None, last: str | None, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
-    """Return a generator of the events `job` and `deleted` for an owner's jobs (None: all jobs) after version `last`.
+    """Return a generator of the events `job` and `deleted` for the jobs of `owner`, or all jobs for None.
 
-    Without `last` the events begin now. The generator ends once the feed closes or `is_current` returns False.
+    Events begin after version `last`, or now if it is None, and end once the feed closes or `is_current` returns False.
     """
     # The version is read before the response begins. The listener lists the jobs later, and so misses no change.
     sent = int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version

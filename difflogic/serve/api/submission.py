@@ -1,4 +1,4 @@
-"""Turn a training request into the specification of a job, within the limits of the server."""
+"""Convert a training request to the specification of a job within the limits of the server."""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -26,15 +26,15 @@ from difflogic.train import reach
 MAX_CELLS = 1 << 20
 """Maximum number of cells in the grid of an image."""
 MOST_SAMPLES = 1 << 16
-"""Maximum number of samples of a Python task, which generates them before the job's cost is known."""
+"""Maximum number of samples of a task in Python, which are generated before the job's cost is known."""
 OF_A_JOB = [option.name for option in options(TrainRequest)
             if option.group in ("run", "until") and option.name not in ("engine", "init_from")]  # fmt: skip
-"""Options that `JobSpec.request` stores; all other options determine the configuration, the engine or the source."""
+"""Names of options in `JobSpec.request`; all other options determine the configuration, the engine or the source."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """Checked job for a request, before the job is queued."""
+    """Job for a request, checked but not yet queued."""
 
     config: Document
     """Configuration of the training; for a sweep, the base configuration of its trials."""
@@ -63,7 +63,9 @@ def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: Serv
     except (UsageError, FaultyTaskError, LimitError) as error:
         raise ApiError(422, "invalid_config", without_paths(error, uploads)) from error
     if request.stop_when_solved > request.population:
-        message = f"stop_when_solved counts models: expected at most {request.population}, the population."
+        message = (
+            f"stop_when_solved must be at most {request.population}, the population, got {request.stop_when_solved}."
+        )
         raise ApiError(422, "invalid_request", message)
     # The configuration alone determines the cost, before a circuit is made.
     cost = check_cost(config, request.population, settings.caps)
@@ -109,12 +111,12 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
 
 
 def check_task(name: str | None, settings: ServeSettings) -> None:
-    """Raise ApiError if `name`, of a preset or plugin, is a Python task that the operator does not allow."""
+    """Raise ApiError if `name` (of a preset or plugin) is a task in Python that the operator does not allow."""
     if name and registered.is_task(name) and name not in settings.tasks:
         allowed = ", ".join(sorted(settings.tasks)) or "none"
         message = (
-            f"{one_sentence(name[:100])} is a task in Python, of which this server trains {allowed}: ask its operator "
-            "to allow that one."
+            f"This server does not allow the task in Python {one_sentence(name[:100])}; allowed: {allowed}. Ask its "
+            "operator to allow it."
         )
         raise ApiError(422, "task", message)
 
@@ -125,10 +127,10 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
         return request
     files: dict[str, Any] = dict(uploads)
     if "labels" in files:
-        raise UsageError("A file of labels was given without `label`: give the name of the classes as `label`.")
+        raise UsageError("The file `labels` requires `label`, the name of the classes: give both.")
     if "start_picture" in files:
         if request.start is not None:
-            raise UsageError("start and start_picture are both given: give one of them.")
+            raise UsageError("Expected either start or start_picture, got both.")
         files["start"] = str(files.pop("start_picture"))
     if "data" in files:
         files["data"] = dataset.load(files["data"])
@@ -140,7 +142,7 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
 def check_cost(config: Config, population: int, caps: Caps) -> Cost:
     """Return the cost of a training. Raises ApiError, with the exceeded limit, if the cost is above the caps."""
     if config.train.epochs > caps.epochs:
-        raise over("epochs", f"{config.train.epochs} epochs were requested, this server trains at most {caps.epochs}")
+        raise over("epochs", f"Expected at most {caps.epochs} epochs on this server, got {config.train.epochs}")
     cost = cost_of(config, population)
     check_caps(cost, population, caps)
     return cost
@@ -149,16 +151,16 @@ def check_cost(config: Config, population: int, caps: Caps) -> Cost:
 def check_caps(cost: Cost, population: int, caps: Caps) -> None:
     """Raise ApiError, with the exceeded limit, if the population or the cost of a training is above the caps."""
     if population > caps.population:
-        raise over("population", f"{population} models were requested, this server trains at most {caps.population}")
+        raise over("population", f"Expected at most {caps.population} models on this server, got {population}")
     if cost.memory > caps.memory:
         needed, allowed = (f"{size // 10**6} MB" for size in (cost.memory, caps.memory))
-        raise over("memory", f"The job would need {needed} of memory, this server allows {allowed}")
+        raise over("memory", f"The job requires {needed} of memory, but this server allows {allowed}")
     if cost.seconds > caps.hours * 3600:
-        raise over("time", f"The job would take about {cost.seconds // 3600} hours, this server allows {caps.hours:g}")
+        raise over("time", f"The job takes about {cost.seconds // 3600} hours, but this server allows {caps.hours:g}")
 
 
 def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:
-    """Return the request with its recipe's restarts, and a notice about these or None. Raises UsageError."""
+    """Return the request with the restarts of its recipe, and a notice about them or None. Raises UsageError."""
     from difflogic.train import budget, run_request  # loads all that trains
 
     resolved, notice = run_request.resolved(request, config)
@@ -172,22 +174,22 @@ def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Wit
     limit = limited(within, Within(caps.hours * 3600, caps.epochs))
     hours = 0 if limit.epochs is None else cost.seconds * limit.epochs / config.train.epochs / 3600
     if limit.seconds is None and hours > caps.hours:
-        raise over("time", f"{limit} would take about {hours:.0f} hours, this server allows {caps.hours:g}")
+        raise over("time", f"{limit} take about {hours:.0f} hours, but this server allows {caps.hours:g}")
     return limit
 
 
 def limited(within: Within | None, most: Within) -> Within:
-    """Return `within`, the limit of training until solved, by default `most`. Raises ApiError if it exceeds `most`."""
+    """Return `within`, a limit of training until solved, or `most` if None. Raises ApiError if it exceeds `most`."""
     limit = within or most
     if limit.seconds is not None and most.seconds is not None and limit.seconds > most.seconds:
-        raise over("time", f"{limit} were requested, this server trains at most {Within(most.seconds)}")
+        raise over("time", f"Expected at most {Within(most.seconds)} on this server, got {limit}")
     if limit.epochs is not None and most.epochs is not None and limit.epochs > most.epochs:
-        raise over("epochs", f"{limit} were requested, this server trains at most {most.epochs}")
+        raise over("epochs", f"Expected at most {most.epochs} epochs on this server, got {limit}")
     return limit
 
 
 def over(quantity: str, why: str) -> ApiError:
-    """Return the error for a `quantity` above its limit, with the explanation `why`."""
+    """Return the error for a `quantity`, such as `memory`, above its limit; `why` begins its message."""
     advice = "use a smaller grid, batch, circuit, population or fewer epochs"
     return ApiError(422, f"too_much_{quantity}", f"{one_sentence(why)}: {advice}.")
 
@@ -199,11 +201,11 @@ def _check_grid(request: TrainRequest) -> None:
     sides = [(task | (fields if isinstance(fields, dict) else {}))[name] for name in task]
     # Not `isinstance`, which accepts True. Other types are refused when the configuration is built.
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
-        raise UsageError(f"An image has at most {MAX_CELLS} cells: give a smaller task.height or task.width.")
+        raise UsageError(f"An image must have at most {MAX_CELLS} cells: give a smaller task.height or task.width.")
 
 
 def draws_samples(request: JobRequest) -> bool:
-    """Return whether a request trains a Python task, which generates samples when the request is checked."""
+    """Return whether a request trains a task in Python, which generates samples when the request is checked."""
     return registered.is_task(request.preset or "") or bool(
         isinstance(request.config, Config) and request.config.plugin.name
     )
@@ -215,7 +217,7 @@ def _check_samples(request: TrainRequest) -> None:
     counts += [request.config.data.samples] if isinstance(request.config, Config) else []
     # Not `isinstance`, as in `_check_grid`.
     if any(type(count) is int and count > MOST_SAMPLES for count in counts):
-        raise UsageError(f"This server draws at most {MOST_SAMPLES} samples of a task: give a smaller data.samples.")
+        raise UsageError(f"data.samples must be at most {MOST_SAMPLES} on this server: give a smaller number.")
 
 
 def without_paths(error: Exception, uploads: Mapping[str, Path]) -> str:
@@ -227,7 +229,7 @@ def without_paths(error: Exception, uploads: Mapping[str, Path]) -> str:
 
 
 def shown_target(config: Config) -> dict[str, Any] | None:
-    """Return the colours of the target's cells with its width and height, or None if a rule is the target."""
+    """Return the colours of the target's cells with its width and height, or None for a rule."""
     from difflogic.core import text_picture
     from difflogic.engine import job
     from difflogic.runs import plots

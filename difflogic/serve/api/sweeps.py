@@ -1,4 +1,4 @@
-"""Turn requests to train automata, agents or classifiers, and sweeps, into jobs within the limits of the server."""
+"""Convert requests for trainings of automata, agents or classifiers, or for sweeps, to jobs within the limits."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,7 +27,7 @@ MOST_TRIALS = 10_000
 CODE = ("environment.id", "plugin.")
 """Prefixes of the fields that name code, which a sweep may not vary."""
 MOST_ENDS = 50
-"""Maximum number of an axis's values whose costs are compared."""
+"""Maximum number of values per axis whose costs are compared."""
 
 
 def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
@@ -51,18 +51,18 @@ def _of_sweep(
             defaults["recipe"], own["recipe"] = "paper", recipe_of(request)
         base = submitted(replace(request, sweep=None, set=Table(), **defaults), uploads, settings)
         if request.stop_when_solved or request.init_from:
-            raise UsageError("A sweep takes neither `stop_when_solved` nor `init_from`: drop them.")
+            raise UsageError("Sweeps do not support `stop_when_solved` and `init_from`: omit them.")
         spec = Spec.of(**sweep.to_dict() | own | {"config": base.config})
         if spec.most > MOST_TRIALS:
-            raise UsageError(f"This server runs at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
+            raise UsageError(f"Expected at most {MOST_TRIALS} trials per sweep on this server, got {spec.most}.")
         if code := [axis.path for axis in spec.axes if axis.path.startswith(CODE)]:
-            raise UsageError(f"{code[0]} names code, and this server does not sweep over code: drop it.")
+            raise UsageError(f"{code[0]} selects code, which a sweep on a server may not vary: omit it.")
         spec = spec.with_(trials=spec.most)
         cost = _cost(spec, request, settings)
     except DifflogicError as error:
         raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
     if spec.method != "grid" and find_spec("optuna") is None:
-        message = "This server can only run grids: its operator has to install the extra `sweep` for other methods."
+        message = "This server supports only `method` grid: ask its operator to install the extra `sweep` for others."
         raise ApiError(422, "missing_extra", message)
     job = job_spec(replace(request, name=request.name or f"sweep of {base.spec.name}"), spec)
     about = {"trials": spec.most, "cost": cost.to_dict()}
@@ -70,12 +70,12 @@ def _of_sweep(
 
 
 def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
-    """Return an upper bound on the cost of all trials: that of the costliest, times their number. Raises ApiError."""
+    """Return an upper bound on the cost of all trials: their number times the highest cost. Raises ApiError."""
     longest, largest = (spec.configured(_dearest(spec, part)) for part in ("evaluations", "memory"))
     if request.until_solved:
         limit = request.within
         if limit is None or limit.seconds is None:
-            raise UsageError("until_solved in a sweep needs within: give the time that each trial may take.")
+            raise UsageError("until_solved in a sweep requires within: give the maximum time of each trial.")
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations
@@ -87,7 +87,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
 
 
 def _dearest(spec: Spec, part: str) -> dict[str, Any]:
-    """Return the most expensive value of each axis except seeds, by the cost's `part`, `evaluations` or `memory`."""
+    """Return the most expensive value of each axis except seeds; `part` of the cost is `evaluations` or `memory`."""
 
     def price(path: str, value: Any) -> int:
         with suppress(ConfigError):  # the value is only valid together with others

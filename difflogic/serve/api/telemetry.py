@@ -15,7 +15,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5)
 
 
 class Telemetry:
-    """Metrics of the server; the numbers of jobs and workers are read from the store whenever metrics are requested."""
+    """Metrics of the server; numbers of jobs and workers are read from the store each time metrics are requested."""
 
     def __init__(self, store: Store) -> None:
         self.registry = registry = CollectorRegistry()
@@ -46,7 +46,7 @@ class _OfStore(Collector):
         self._store = store
 
     def describe(self) -> list[Metric]:
-        """Return no metrics in advance, since collecting them reads the store."""
+        """Return no metrics in advance, since collecting them would read the store."""
         return []
 
     def collect(self) -> Iterator[Metric]:

@@ -3,10 +3,10 @@
 A token file has a line for each owner; empty lines and lines that begin with `#` are ignored.
 
     ann: TOKEN              sees and controls her own jobs
-    ben priority: TOKEN     may also give his jobs a priority above 0
+    ben priority: TOKEN     may also set a priority above 0 for his jobs
     cas operator: TOKEN     sees and controls the jobs of all owners
 
-A changed file is read again. If the new file is invalid, the error is logged, and the earlier tokens stay valid.
+A changed file is read again. If the new file is invalid, the error is logged and the earlier tokens remain valid.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from difflogic.system import files
 Role = Literal["operator", "priority"]
 ROLES: tuple[Role, ...] = get_args(Role)
 OPERATOR, PRIORITY = ROLES
-"""Role that sees the jobs of all owners, and role that may set a priority above 0; a single token is an operator's."""
+"""Role that sees the jobs of all owners, and role that may set a priority above 0; a single token has the former."""
 LEAST = 16
 """Minimum number of characters in a token."""
 GENERATED = "token"
-"""Name of the file with the generated token in the store's folder."""
+"""Name of the file in the store's folder that contains the generated token."""
 OWNER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 TOKEN = re.compile(rf"[!-~]{{{LEAST},200}}")
 
@@ -50,13 +50,13 @@ class Tokens:
     def __init__(self, by_owner: Mapping[str, str], roles: Mapping[str, Collection[str]] | None = None) -> None:
         """Hash the tokens in `by_owner`. Raises UsageError for invalid names or tokens, without quoting a token."""
         if not by_owner:
-            raise UsageError("There is no token in it: expected lines name:token.")
+            raise UsageError("Expected one or more lines NAME: TOKEN, got none.")
         for owner, token in by_owner.items():
             if not OWNER.fullmatch(owner):
-                raise UsageError(f"The owner {owner!r} must be 1 to 40 letters, digits, - and _.")
+                raise UsageError(f"The name of an owner must be 1 to 40 letters, digits, - and _, got {owner!r}.")
             if not TOKEN.fullmatch(token):
                 raise UsageError(
-                    f"The token of {owner} must be {LEAST} to 200 visible ASCII characters: make one with "
+                    f"The token of {owner} must be {LEAST} to 200 visible ASCII characters: create one with "
                     "python -c 'import secrets; print(secrets.token_urlsafe(32))'."
                 )
         # Digests have one length, so that a comparison does not reveal a token's length.
@@ -64,7 +64,7 @@ class Tokens:
             owner: _Known(digest(token), frozenset((roles or {}).get(owner, ()))) for owner, token in by_owner.items()
         }
         if len({known.digest for known in self._known.values()}) < len(self._known):
-            raise UsageError("Two owners have the same token: give each one of its own.")
+            raise UsageError("Two owners have the same token: give each owner a different token.")
         self._path: Path | None = None
         self._mark: tuple[int, ...] | None = None
         """State of the file at `_path` before it was last read, as returned by `_mark_of`."""
@@ -115,12 +115,12 @@ class Tokens:
                     self._known = _read(self._path)._known
                     log_event("tokens", owners=len(self._known))
                 except UsageError as error:
-                    log_event("tokens", logging.ERROR, why=f"{error} The earlier tokens stay valid.")
+                    log_event("tokens", logging.ERROR, why=f"{error} The earlier tokens remain valid.")
             return self._known
 
 
 def _mark_of(path: Path) -> tuple[int, ...] | None:
-    """Return the modification time, inode and size of a file, which differ after a change; None for a missing file."""
+    """Return a file's modification time, size and inode, which differ after a change, or None for a missing file."""
     with suppress(OSError):
         status = path.stat()
         return status.st_mtime_ns, status.st_size, status.st_ino
@@ -134,7 +134,7 @@ def _read(path: Path) -> Tokens:
     except OSError as error:
         raise UsageError(f"Cannot read the tokens in {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"Cannot read the tokens in {path}: it is not text in UTF-8.") from error
+        raise UsageError(f"Cannot read the tokens in {path}: expected text in UTF-8.") from error
     lines = [line for line in lines if line and not line.startswith("#")]
     try:
         # A file that contains only a token belongs to a server with one owner.
@@ -150,9 +150,9 @@ def _of_lines(lines: list[str]) -> Tokens:
         before, colon, token = line.partition(":")
         owner, *words = before.split() or [""]
         if not colon or owner in by_owner:
-            raise UsageError(f"Token {number} must be NAME:TOKEN with a unique name.")
+            raise UsageError(f"Entry {number} must be NAME: TOKEN with a unique name.")
         if not set(words) <= set(ROLES):  # the words are not quoted, since one may be a token at the wrong place
-            raise UsageError(f"Token {number}: expected nothing, {' or '.join(ROLES)} between the name and the colon.")
+            raise UsageError(f"Entry {number} must have only {' or '.join(ROLES)}, or no role, between name and colon.")
         by_owner[owner], roles[owner] = token.strip(), words
     return Tokens(by_owner, roles)
 
@@ -163,7 +163,7 @@ def digest(token: str) -> bytes:
 
 
 def generated_token(folder: Path) -> Path:
-    """Return the path of the private file with the generated token, after creating it if missing. Raises OSError."""
+    """Return the path of the private file with the generated token; create it if missing. Raises OSError."""
     path = folder / GENERATED
     if not path.exists():
         # With this mask other users can never read the file, not even before its mode is changed.

@@ -1,4 +1,4 @@
-"""Cache expensive measurements, such as the disk space used by jobs."""
+"""Cache of expensive measurements, such as the disk space used by jobs."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from difflogic.serve.store.jobs import ENDED
 from difflogic.serve.store.store import Store
 
 FRESH_S = 10.0
-"""Minimum number of seconds for which the measured disk space is cached."""
+"""Minimum seconds for which the measured disk space is cached."""
 SHARE = 20
 """Minimum ratio of caching time to measuring time, so that measurements take at most 5 % of a processor."""
 
@@ -43,7 +43,7 @@ class Throttled(Generic[Value]):
 
 
 class Usage:
-    """Disk space used by each owner's jobs. The files of a job that is over are measured only once."""
+    """Disk space used by each owner's jobs; the files of a job that is over are measured only once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -66,10 +66,10 @@ class Usage:
         return by_owner
 
     def check(self, owner: str, quota: int | None) -> None:
-        """Raise ApiError if the jobs of `owner` have used up `quota`, in bytes; None for no quota."""
+        """Raise ApiError if the jobs of `owner` have used up `quota` in bytes, unless it is None."""
         if quota is not None and (used := self.bytes().get(owner, 0)) >= quota:
             message = (
-                f"The jobs of {owner} take {used / 1e6:.1f} MB of the {quota / 1e6:.1f} MB that an owner has here: "
-                "delete some that are over, and submit again."
+                f"The jobs of {owner} use {used / 1e6:.1f} MB, and the quota per owner is {quota / 1e6:.1f} MB: delete "
+                "jobs that are over, and submit again."
             )
             raise ApiError(507, "quota", message)

@@ -40,7 +40,7 @@ class JobWords:
     """Description of a job in words."""
 
     outcome: Outcome | None
-    """Result of a completed training, by its best circuit; null for other jobs and for trainings without a test."""
+    """Result of a completed training, for its best circuit; null for other jobs and for trainings without a test."""
     state: str
     """State of the job in one or two words."""
     progress: str
@@ -67,7 +67,7 @@ class JobReply(JobRecord):
 
 
 def reply_of(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
-    """Return a job and its description in the form of a JobReply."""
+    """Return a job and its description as JSON data in the form of a JobReply."""
     return job.to_dict() | {"words": vars(words_of(job, turn)), "can_build": can_build(job)}
 
 
@@ -86,7 +86,7 @@ def _can_build(config: str) -> bool:
 
 
 def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
-    """Return the description of a job; `turn` is its turn in the queue, if known."""
+    """Return the description of a job; `turn` is its position in the queue, if known."""
     state, results, progress = _state(job), list(_results(job)), ""
     if job.kind in ON_DEVICES:
         progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"])
@@ -114,7 +114,7 @@ def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> 
 
 
 def turn_words(turn: Turn | None) -> str | None:
-    """Return a queue position in words, or None if there is none."""
+    """Return a position in the queue in words, or None without a position."""
     if turn is None or turn.position is None:
         return None
     return "next in the queue" if turn.position == 1 else f"position {turn.position:,} in the queue"
@@ -133,7 +133,7 @@ def outcome_of(job: JobRecord) -> Outcome | None:
 
 
 def shortfall(job: JobRecord) -> str:
-    """Return why the best circuit or agent of a training is not a solution."""
+    """Return why the best circuit or agent of a training is not a solution, as a clause."""
     if is_policy(job.config):
         least = (job.config or {})["evaluation"]["threshold"]
         return f"the best agent's mean return is {_number(job.score)}, below {least:g}"
@@ -154,7 +154,7 @@ def duration(seconds: float) -> str:
 
 
 def limit(within: Within | None) -> str:
-    """Return the limit of training until solved in words."""
+    """Return the limit of training until solved in words, such as `5 min or 1,000 epochs`."""
     seconds, epochs = (None, None) if within is None else (within.seconds, within.epochs)
     parts = [] if seconds is None else [duration(seconds)]
     return " or ".join([*parts, *([] if epochs is None else [f"{epochs:,} epochs"])])
@@ -186,7 +186,7 @@ def _attempts(job: JobRecord) -> list[dict[str, Any]]:
 
 
 def _attempt(job: JobRecord) -> list[str]:
-    """Return the current attempt in words, or the best attempt of a completed job, as a list of at most one text."""
+    """Return a list of at most one text: the current attempt in words, or the best attempt of a completed job."""
     if not job.attempt:
         return []
     if job.status == "done" and _attempts(job):
@@ -196,7 +196,7 @@ def _attempt(job: JobRecord) -> list[str]:
 
 
 def _quality(job: JobRecord) -> str:
-    """Return the quality of the best circuit or agent in an unfinished training in words; otherwise an empty text."""
+    """Return the quality of an unfinished training's best circuit or agent in words, or "" for other jobs."""
     if outcome_of(job) is not None or job.kind not in ON_DEVICES:
         return ""
     if job.score is not None:
@@ -266,7 +266,7 @@ def _results(job: JobRecord) -> Iterator[str]:
     for name, names in result.get("formats", {}).items():
         yield f"{name}: {', '.join(names)}"
     for name, why in result.get("left_out", {}).items():
-        yield f"{name} was left out: {why}"
+        yield f"{name} was omitted: {why}"
 
 
 def _trials(result: Mapping[str, Any]) -> Iterator[str]:
@@ -288,5 +288,5 @@ def _values(trial: Mapping[str, Any]) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Return a number as text: without decimals from 1000 on or if an integer, else three digits; None as a dash."""
+    """Return a number as text, without decimals if an integer or from 1000 on, otherwise three digits; None: a dash."""
     return "–" if value is None else f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"

@@ -1,7 +1,7 @@
-"""Write a live store into one tar file, without blocking submissions and trainings.
+"""Write a live store to one tar file, without blocking submissions and trainings.
 
     store.sqlite3        the database at the start of the backup: running jobs are queued, workers and sessions removed
-    jobs/<id>/...        each job's files, checkpoints first: the metrics reach at least to the checkpoint
+    jobs/<id>/...        each job's files, checkpoints first, so that metrics reach at least to the checkpoint
 
 Unpack the backup into an empty folder to restore the store. Tokens are not part of a backup.
 """
@@ -49,7 +49,7 @@ def back_up(store: Store, out: Output) -> int:
 
 
 def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
-    """Return the content of the database, without workers and sessions, and each job's record, by job id."""
+    """Return the contents of the database, without workers and sessions, and the record of each job by id."""
     # The copy is in memory: a killed process leaves no copy on the disk.
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         with store.database.reading() as connection:

@@ -9,27 +9,27 @@ from typing import Any
 from difflogic.serve.store.records import engines_of
 
 GRACE_S = 10.0
-"""Seconds after the end of a lease for which other workers wait, while the supervisor kills the job's old worker."""
+"""Seconds that other workers wait after the end of a lease, while the supervisor kills the job's old worker."""
 # Workers without a job mark themselves as seen every 5 s, and workers with a job at every heartbeat: a worker that is
 # not seen for a minute has ended, even if the machine is busy.
 ALIVE_S = 60.0
-"""Seconds after which a worker without a sign of life counts as gone, and other devices may take its device's jobs."""
+"""Seconds after which a worker that was not seen counts as gone, so that other devices may take its device's jobs."""
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
-"""Delays in seconds before a job's second try, third try, and so on; the last value applies to all later tries."""
+"""Seconds before a job's second try, third try, and so on; the last value applies to all later tries."""
 SWEEPS = "sweeps"
-"""Device name of the workers that run sweeps; a sweep's trials are separate jobs."""
+"""Device name of the workers that run sweeps, whose trials are separate jobs."""
 READY = "(not_before <= ? OR not_before > ?)"
-"""SQL condition that a job's back-off is over; `ready_at` returns the condition's parameters."""
+"""SQL condition that a job's back-off is over, with the parameters that `ready_at` returns."""
 TRAINS = "kind IN ('train', 'sweep')"
-"""SQL condition that a job needs a worker with a device; a sweep starts once such a worker exists for its trials."""
+"""SQL condition that a job requires a worker with a device; a sweep requires one for its trials."""
 QUEUED = "jobs INDEXED BY queue WHERE status = 'queued'"
-"""SQL table and condition for queued jobs; the index avoids reading the rows, which have several kilobytes each."""
+"""SQL table and condition for queued jobs; the index avoids reading the rows of several kilobytes."""
 OTHER_KINDS = "jobs INDEXED BY other_kinds WHERE status = 'queued' AND kind != 'train'"
 """SQL table and condition for queued jobs other than trainings; the index skips thousands of queued trainings."""
 NAMES = "SELECT value FROM json_each(?)"
-"""SQL query for the names in a JSON list, which is a single parameter for a list of any length."""
+"""SQL query for the names in a JSON list, which is one parameter for any number of names."""
 PARENT = "SELECT 1 FROM jobs AS sweep WHERE sweep.id = jobs.parent AND sweep.status != 'running'"
-"""SQL query that returns a row if the sweep of a trial is not running; the trial is not trained then."""
+"""SQL query that returns a row if the sweep of a trial is not running, so that the trial is not trained."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class NextJob:
 
 
 def ready_at(now: float) -> tuple[float, float]:
-    """Return the parameters of READY. A back-off longer than the maximum was set by another clock, and has ended."""
+    """Return the parameters of READY; a back-off longer than the maximum was set by another clock and is ignored."""
     return now, now + BACK_OFF_S[-1]
 
 
@@ -93,9 +93,9 @@ def offered(connection: sqlite3.Connection, now: float) -> set[str]:
 
 
 def missing(engine: str, engines: Collection[str]) -> str | None:
-    """Return a sentence that no worker offers `engine`, or None if `engine` is among the offered `engines`."""
+    """Return a message that no worker offers `engine`, or None if it is among the offered `engines`."""
     if engine in engines:
         return None
     if not engines:
-        return "There is no worker to train it."
+        return "No worker is running that can train the job."
     return f"No worker offers the engine {engine}: the workers offer {', '.join(sorted(engines))}."

@@ -1,7 +1,7 @@
 """Delete jobs that ended long ago, and the oldest jobs if the files of all jobs exceed a quota.
 
-The age of a job is the time for which the store was served since the job ended, because the system clock may be wrong.
-The store counts this time once a minute, and leaves out minutes in which the system clock was set.
+The age of a job is the time for which the store was served since the job ended, since the system clock may be wrong.
+The store counts this time once a minute, without minutes in which the system clock was set.
 """
 
 import logging
@@ -19,13 +19,13 @@ from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
 COUNT_S = 60.0
-"""Seconds between two counts of the time for which the store has been served."""
+"""Seconds between counts of the time for which the store has been served."""
 GAP_S = 180.0
-"""Maximum seconds between two counts; a longer interval is left out: the store was closed, or the machine suspended."""
+"""Maximum seconds between counts; longer intervals are ignored: the store was closed, or the machine suspended."""
 SET_S = 60.0
-"""Maximum seconds by which system clock and uptime may diverge between two counts; if exceeded, the clock was set."""
+"""Maximum difference in seconds between system clock and uptime from count to count; otherwise the clock was set."""
 COLLECT = 10
-"""Number of counts between two collections of old jobs."""
+"""Number of counts between collections of old jobs."""
 QUOTA_DAYS = 1.0
 """Minimum number of days after a job's end before the quota may delete the job."""
 OVER = (
@@ -36,12 +36,12 @@ OVER = (
     # A queued post-processing job has to read the circuit of its source.
     "AND id NOT IN (SELECT source FROM jobs WHERE source IS NOT NULL AND ended IS NULL) ORDER BY over_at, number"
 )
-"""SQL query for jobs that are over and that no unfinished job needs, the oldest first."""
+"""SQL query for jobs that are over and not required by an unfinished job, the oldest first."""
 
 
 @dataclass(frozen=True)
 class Removed:
-    """Job that `collect` has deleted, or with `dry` would delete."""
+    """Job that `collect` has deleted, or would delete without `dry`."""
 
     name: str
     """Id of the job."""
@@ -51,7 +51,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Collected:
-    """Deleted jobs and remaining bytes after `collect`."""
+    """Result of `collect`: deleted jobs, and the size of the remaining jobs."""
 
     removed: list[Removed]
     bytes_left: int
@@ -61,7 +61,7 @@ class Collected:
 
 
 def count(store: Store) -> bool:
-    """Count the time since the last call as served; return False if it is unknown, as after a clock was set."""
+    """Count the time since the last call as served; return False if it is unknown, such as after a clock was set."""
     with store.database.writing() as connection:
         counted_at, wall_then = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
         now, wall = store.clock(), store.wall_clock()
@@ -95,7 +95,7 @@ def collect(
             is_old = keep_days is not None and days >= keep_days and job["is_sound"]
             is_too_much = quota is not None and left > quota and days >= QUOTA_DAYS
             if (is_old or is_too_much) and (only is None or job["id"] in only) and (dry or _deleted(store, job["id"])):
-                why = f"{job['status']}, and kept for {days:.0f} days since{'' if is_old else '; the quota is used up'}"
+                why = f"{job['status']}, stored for {days:.0f} days since{'' if is_old else '; the quota is used up'}"
                 removed.append(Removed(job["id"], why, sizes.get(job["id"], 0)))
                 left -= sizes.get(job["id"], 0)
         counted = store.database.rows("SELECT counted FROM clock")[0][0]

@@ -1,7 +1,7 @@
-"""Measure back-offs and leases with a clock that cannot be set back.
+"""Clock for back-offs and leases that cannot be set back.
 
-The first process that opens the store after a start of the machine stores the time of that start. All processes add
-the machine's uptime to this time: they agree, and a change of the system clock affects no back-off or lease.
+The first process that opens the store after a boot of the machine stores the time of the boot. All processes add the
+machine's uptime to this time, so that they agree, and a change of the system clock affects no back-off or lease.
 """
 
 import sqlite3
@@ -26,7 +26,7 @@ def up_s() -> float:
 
 
 def begun(connection: sqlite3.Connection) -> Callable[[], float]:
-    """Return the store's clock, in seconds since 1970; without a boot id, the system clock. Raises sqlite3.Error."""
+    """Return the store's clock, a function that returns seconds since 1970; without a boot id, the system clock."""
     boot = boot_id()
     if boot is None:
         return time.time

@@ -18,10 +18,10 @@ APPLICATION = int.from_bytes(b"dflg", "big")
 """Application id in the database's header, which distinguishes the store from another program's database."""
 
 BUSY_MS = 10_000
-"""Maximum milliseconds for which a writer waits for another writer; a transaction takes a few milliseconds."""
+"""Maximum milliseconds that a writer waits for another writer; a transaction takes a few milliseconds."""
 CACHE_KIB = 512
 """Cache size of each connection in KiB; every thread of a server has one connection."""
-NO_SPACE = "The disk of the store is full, and nothing was changed: free some space."
+NO_SPACE = "The disk of the store is full, so nothing was changed: free some space."
 
 _COLUMNS = (
     "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, 2"
@@ -37,10 +37,10 @@ class Database:
     """
 
     def __init__(self, path: Path, durable: bool = True, beat: Callable[[], None] = lambda: None) -> None:
-        """Set up the database: if `durable`, commits survive a power cut; each use of the database calls `beat`."""
+        """Set up the database; if `durable`, commits survive a power failure. `beat` is called before each use."""
         self.path = path
         self.rescue: Callable[[sqlite3.Connection], None] | None = None
-        """Function that is called once if the file is lost, with a connection that can still read the lost database."""
+        """Function that is called once if the file is lost, with a connection that can still read the database."""
         self._durable = durable
         self._beat = beat
         self._inode: int | None = None
@@ -101,7 +101,7 @@ class Database:
         return connection
 
     def _check(self) -> None:
-        """Raise StoreLostError if the file was replaced; uses `stat`, since closing a file releases SQLite's locks."""
+        """Raise StoreLostError if the file was replaced; uses `stat`, as closing a file releases SQLite's locks."""
         try:
             status = self.path.stat()
         except OSError:
@@ -112,7 +112,7 @@ class Database:
         self._beat()
 
     def _check_log(self) -> None:
-        """Raise StoreLostError if the write-ahead log was replaced; the log exists as long as a connection uses it."""
+        """Raise StoreLostError if the write-ahead log was replaced; it exists as long as a connection uses it."""
         try:
             inode = self.path.with_name(f"{self.path.name}-wal").stat().st_ino
         except OSError:
@@ -127,8 +127,8 @@ class Database:
             # The lock is never released: only one thread rescues, and only once.
             self.rescue(connection)
         raise StoreLostError(
-            "The database of the store was removed or replaced while it was in use: stop the server and start it "
-            "again, and it is rebuilt from the folders of the jobs."
+            "The database of the store was removed or replaced while it was in use: restart the server to rebuild it "
+            "from the folders of the jobs."
         )
 
 
@@ -178,12 +178,12 @@ def check(path: Path) -> None:
 
 
 def migrate(path: Path) -> None:
-    """Migrate a database to the newest version, after copying the old one. Raises StoreError for a newer version."""
+    """Copy a database of an old version and migrate it to the newest. Raises StoreError for a newer version."""
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
         version, newest = version_of(connection), newest_version()
         if version > newest:
             raise StoreError(
-                f"The store {path} has version {version}, but this difflogic supports {newest}: upgrade difflogic."
+                f"Expected a store of version {newest} or older, but {path} has version {version}: upgrade difflogic."
             )
         # An older difflogic refuses the newer file, but can open the copy.
         if 0 < version < newest:
@@ -218,7 +218,7 @@ def copy(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the version of a database, the number of its last migration; 0 for a new file."""
+    """Return the version of a database, which is the number of its last migration, or 0 for a new file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -236,7 +236,7 @@ def _scripts() -> list[str]:
 
 @contextmanager
 def sqlite_errors(path: Path, action: str) -> Iterator[None]:
-    """Turn SQLite errors within the context into StoreErrors; `action` is a participle for the message, as "read"."""
+    """Convert SQLite errors within the context to StoreErrors; `action` is a participle for the message: "read"."""
     try:
         yield
     except sqlite3.Error as error:
@@ -250,8 +250,8 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
 
 
 def rebuild_advice(folder: Path) -> str:
-    """Return advice for the user, for messages about a database that cannot be used."""
+    """Return the end of messages about an unusable database in `folder`, with advice for the user."""
     return (
-        f"restore the right one, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
-        "database again from the folders of the jobs, and keeps this one in lost+found."
+        f"restore the correct database, or start `difflogic serve {files.quoted(folder)} --rebuild`, which rebuilds it "
+        "from the folders of the jobs and moves this one to lost+found."
     )

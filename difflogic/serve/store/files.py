@@ -20,9 +20,9 @@ WORKERS = "workers"
 SWEEP_PAGE = "sweep.html"
 """Name of the page with a sweep's table and drawing, in the folder `JobFolder.files`."""
 LOST = "lost+found"
-"""Name of the folder for files without a record, in which no command deletes anything."""
+"""Name of the folder for files without a record, from which no command deletes anything."""
 DELETED = "deleted"
-"""Name of the folder to which a job's folder is moved before its files are deleted; a crash may leave files in it."""
+"""Name of the folder to which a job's folder is moved before its files are deleted; a crash may leave files there."""
 FOLDERS = {JOBS, WORKERS, LOST, DELETED}
 OURS = FOLDERS | {"token", "machine.json"}
 """Names of the store's files and folders, except for the database files, whose names begin with `store.`."""
@@ -39,11 +39,11 @@ class JobFolder:
 
     @property
     def whole(self) -> Path:
-        """Folder of the complete training: a run folder, or the parent of the run folders of all attempts or trials."""
+        """Folder of the complete training: a run folder, or the parent folder of all attempts or trials."""
         return self.path / "run"
 
     def keep(self, contents: Iterable[tuple[str, str | bytes]]) -> None:
-        """Write files, given as pairs of name and content, to the folder `files`. Raises OSError."""
+        """Write files, given as pairs of name and contents, to the folder `files`. Raises OSError."""
         self.files.mkdir(parents=True, exist_ok=True)
         for name, content in contents:
             write_atomically(self.files / name, content if isinstance(content, bytes) else content.encode())
@@ -72,7 +72,7 @@ class JobFolder:
 
     @property
     def _beside(self) -> Path:
-        """Folder for files about a run that are stored outside the run folder."""
+        """Folder for files about a run that are not in its run folder."""
         return self.path / f"attempt-{self.attempt}" if self.attempt else self.path
 
     @property
@@ -85,7 +85,7 @@ def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) 
     """Return the folder of a job. Raises UnknownJobError if `job` is not a valid id."""
     # Ids come from clients and become part of a path: only 16 characters of the alphabet are allowed.
     if not ID.fullmatch(job):
-        raise UnknownJobError(f"There is no job {job!r}: expected an id of 16 characters, a to z and 2 to 7.")
+        raise UnknownJobError(f"Expected a job id of 16 characters, a to z and 2 to 7, got {job!r}.")
     return JobFolder(store / JOBS / job, attempt, is_sweep)
 
 
@@ -132,8 +132,7 @@ def check_kinds(store: Path) -> None:
             kinds = {stat.S_ISLNK: "a symbolic link", stat.S_ISDIR: "a folder", stat.S_ISREG: "a file"}
             kind = next((words for is_so, words in kinds.items() if is_so(mode)), "neither a file nor a folder")
             raise StoreError(
-                f"{path} is {kind}, but a store has a {'folder' if is_folder else 'file'} of that name: move it away, "
-                "or put what belongs there in its place."
+                f"{path} is {kind}, but a store expects a {'folder' if is_folder else 'file'} there: move it elsewhere."
             )
 
 

@@ -15,16 +15,16 @@ from difflogic.serve.store.files import DELETED, JOBS, LOST, JobFolder, put_asid
 from difflogic.serve.store.job_file import JobFile, RecordError
 
 MOVING = ".moving"
-"""Suffix of a folder's temporary name, which the folder has until its final name is free."""
+"""Suffix of a folder's temporary name, used until its final name is free."""
 
 
 @dataclass
 class Folders:
-    """Records and paths in the folder of jobs."""
+    """Records and paths in the store's folder of jobs."""
 
     store: Path
     by_job: dict[str, tuple[JobFile, Path]] = field(default_factory=dict)
-    """Record and folder of each job, by job id; of several copies, the folder that is named after the id."""
+    """Record and folder of each job, by id; if there are several copies, the folder that is named after the id."""
     others: list[Path] = field(default_factory=list)
     """Paths without a valid record, and additional copies of jobs."""
     odd: dict[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Folders:
 
 
 def back_in_place(store: Path, job: str) -> bool:
-    """Restore a job's missing folder from DELETED or lost+found, and return whether it was restored."""
+    """Restore the missing folder of `job` from DELETED or lost+found, and return whether it was restored."""
     path = store / JOBS / job
     if os.path.lexists(path):
         return False
@@ -118,7 +118,7 @@ def _on_its_way(store: Path, job: str) -> Path:
 
 
 def _trained_in(run: Path) -> object:
-    """Return the configuration in a run's manifest or in the files of its attempts, or None if it cannot be read."""
+    """Return the configuration in a run's manifest or in the files of its attempts, or None if unreadable."""
     for path in (run / manifest.NAME, run / attempts.NAME, run / "attempt-1" / manifest.NAME):
         try:
             return json.loads(job_file.content(path) or "{}")["config"]

@@ -1,4 +1,4 @@
-"""Write each job's record to `job.json` in the job's folder, so that a lost database can be rebuilt.
+"""Records of jobs in `job.json` in each job's folder, from which a lost database can be rebuilt.
 
     {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "key": null}
 
@@ -36,23 +36,23 @@ from difflogic.system import files
 NAME = "job.json"
 FORM = 1
 MOST = 1 << 53
-"""Exclusive maximum of absolute values in a record: JSON readers represent smaller integers exactly."""
+"""Exclusive upper bound of absolute values in a record, since JSON readers represent smaller integers exactly."""
 MOST_BYTES = 64 << 20
 JSON_COLUMNS = ("asked", "result", "tags")
 OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
 OF_A_LEASE = {"version", "over_at", "recorded", "worker", "lease_until", "phase", "progress_per_s", "watched_until",
               "waits_for", "checksum"}  # fmt: skip
-"""Columns that a record leaves out, since they are valid only under a lease or can be computed again."""
+"""Columns that are not recorded, since they are valid only under a lease or can be recomputed."""
 
 
 @dataclass(frozen=True)
 class JobFile:
-    """Content of a job's record."""
+    """Contents of a job's record."""
 
     version: int
     """Version of the store after the recorded change of the job."""
     schema: int
-    """Version of the database schema that has the columns in `job`."""
+    """Version of the database schema with the columns in `job`."""
     job: dict[str, Any]
     """Mapping from the job's columns to their values, as in the database."""
     key: dict[str, Any] | None
@@ -63,7 +63,7 @@ class JobFile:
 
 
 class RecordError(ValueError):
-    """Error that says why a record is invalid."""
+    """Error for an invalid record; the message is the reason, as a clause."""
 
 
 def read(folder: Path) -> JobFile | None:
@@ -85,7 +85,7 @@ def read(folder: Path) -> JobFile | None:
 
 
 def content(path: Path) -> bytes | None:
-    """Return the content of a regular file, or None if the file is missing. Raises RecordError or OSError."""
+    """Return the contents of a regular file, or None if the file is missing. Raises RecordError or OSError."""
     try:
         # A pipe would block, and a link may lead anywhere.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
@@ -110,7 +110,7 @@ def _finite(text: str) -> float:
 
 
 def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
-    """Raise ValueError, TypeError or KeyError for values that no job can have."""
+    """Raise ValueError, TypeError or KeyError for values that are invalid for a job."""
     unrecorded = dict.fromkeys(("phase", "progress_per_s", "waits_for")) | {"version": version}
     try:
         _model().model_validate(columns | columns["asked"] | unrecorded)
@@ -139,7 +139,7 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
 
 @cache
 def _model() -> type[BaseModel]:
-    """Return the Pydantic model of a record: the fields of a job, and the columns that only the store uses."""
+    """Return the Pydantic model of a record, with the fields of a job and the columns that only the store uses."""
     hints = get_type_hints(JobRecord)
     kinds: dict[str, Any] = {field.name: (hints[field.name], ...) for field in fields(JobRecord)}
     own = {"vain_tries": int, "tried_progress": int, "not_before": float, "lease": int}
@@ -148,7 +148,7 @@ def _model() -> type[BaseModel]:
 
 
 def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
-    """Return the record of a row of the table `jobs`, the content of `job.json`."""
+    """Return the contents of `job.json` for a row of the table `jobs`."""
     query = "SELECT key, request, created FROM idempotency WHERE job = ?"
     key = connection.execute(query, (row["id"],)).fetchone()
     data = {
@@ -168,7 +168,7 @@ def differs(recorded: Mapping[str, Any], row: sqlite3.Row) -> bool:
 
 
 def _readable(name: str, value: Any) -> Any:
-    """Return a column's value for the file, with parsed JSON for better legibility; invalid JSON remains text."""
+    """Return a column's value for the file, with JSON parsed to be readable; invalid JSON remains text."""
     if name not in JSON_COLUMNS or value is None:
         return value
     try:
@@ -178,13 +178,13 @@ def _readable(name: str, value: Any) -> Any:
 
 
 def stored(name: str, value: Any) -> Any:
-    """Return a column's value for the database, with JSON as text: the inverse of `_readable`."""
+    """Return a column's value for the database, with JSON as text; the inverse of `_readable`."""
     return json.dumps(value) if name in JSON_COLUMNS and value is not None else value
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Record in a temporary file that waits for the database to commit the change."""
+    """Record in a temporary file, to be published once the database has committed the change."""
 
     job: str
     version: int

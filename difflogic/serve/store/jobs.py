@@ -26,7 +26,7 @@ Sort = Literal["newest", "name", "priority", "wrong", "gates"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ON_DEVICES: tuple[Kind, ...] = ("train", "sweep")
-"""Kinds of jobs for workers with devices; all other kinds are post-processing."""
+"""Kinds of jobs that require devices; all other kinds are post-processing."""
 SORTS: tuple[Sort, ...] = get_args(Sort)
 STATUSES: tuple[Status, ...] = get_args(Status)
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
@@ -41,7 +41,7 @@ STATUS_AFTER: dict[Wanted | None, Status] = {
 PRIORITIES = range(-10, 11)
 # Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
 ID = re.compile(JOB_ID)
-"""Pattern of a complete job id, which is part of every path of the job."""
+"""Pattern of a job id, which is part of every path of the job."""
 TAG = re.compile(rf"[^ ,{HIDDEN}]([^,{HIDDEN}]{{0,38}}[^ ,{HIDDEN}])?")
 """Pattern of a tag: up to 40 characters without commas, since a comma separates tags in an input field."""
 TAGS = Limits(
@@ -68,7 +68,7 @@ class QueueFullError(ConflictError):
 
 
 class LeaseLostError(StoreError):
-    """Error for a worker that has lost its lease on a job, and must not write to the job's files any more."""
+    """Error for a worker that has lost its lease on a job and must no longer write to the job's files."""
 
 
 class UnavailableError(StoreError):
@@ -80,7 +80,7 @@ class DiskFullError(UnavailableError):
 
 
 class StoreLostError(UnavailableError, LeaseLostError):
-    """Error for a database that was removed or replaced while open: all leases are lost."""
+    """Error for a database that was removed or replaced while open, so that all leases are lost."""
 
 
 @section
@@ -113,7 +113,7 @@ def trained(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def goal_of(config: Mapping[str, Any] | None) -> int:
-    """Return the number of epochs in a configuration; for agents, of environment steps; for a sweep, of trials."""
+    """Return a configuration's number of epochs or, for agents, of environment steps or, for a sweep, of trials."""
     if config is None:
         return 0
     if "over" in config:
@@ -128,7 +128,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """Specification from which a new job or a clone is made."""
+    """Specification of a new job or a clone."""
 
     kind: Kind
     name: str
@@ -145,9 +145,9 @@ class JobSpec:
     options: dict[str, Any] = field(default_factory=dict)
     """Options of post-processing, such as `{"formats": ["c"]}`; or of a training: `decide`, and `data` in base64."""
     tags: list[str] = field(default_factory=list)
-    """Tags with which the owner finds the job."""
+    """Tags by which the owner finds the job."""
     parent: str | None = None
-    """Id of the sweep to which a trial belongs; a trial is trained only while its sweep runs, and is not listed."""
+    """Id of a trial's sweep, or None for other jobs; trials are trained only while their sweep runs, and not listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +155,7 @@ class JobRecord(JobSpec):
     """Row of the table `jobs`; the API returns its fields as JSON."""
 
     number: int
-    """Consecutive number of the job, in order of submission; lists are sorted by it."""
+    """Consecutive number of the job in the order of submission, by which lists are sorted."""
     id: str
     owner: str
     status: Status
@@ -167,11 +167,11 @@ class JobRecord(JobSpec):
     """Time at which a worker first took the job."""
     ended: str | None
     lost_tries: int
-    """Number of times that the job has lost its worker through a crash or hang."""
+    """Number of times that the job has lost its worker, which crashed or hung."""
     reason: str | None
     """Sentence that explains why the job failed or was queued again."""
     waits_for: str | None
-    """Sentence that explains why no current worker takes the job."""
+    """Sentence that explains why no worker takes the queued job."""
     attempt: int
     """Number of the current attempt, from 1, or of the best attempt once the training is over; 0 without restarts.
     Rows, epochs, files and results are those of this attempt."""
@@ -181,11 +181,11 @@ class JobRecord(JobSpec):
     device: str | None
     """Device of the job's current or last worker, such as `cpu` or `gpu:0`; an `auto` job stays on this device."""
     progress: int
-    """Number of completed epochs; for agents, of environment steps; for a sweep, of trials."""
+    """Number of completed epochs (agents: environment steps; sweeps: trials)."""
     goal: int
     """Total number of epochs, steps or trials; with restarts, the number for the current attempt."""
     soft_loss: float | None
-    """Soft loss in the last row, the lowest in a population; None if there is no row or the loss is not finite."""
+    """Soft loss in the last row, the lowest in a population; None without a row or if the loss is not finite."""
     hard_loss: int | None
     """Mismatches at the last evaluation, the fewest in a population; for a completed job, those of its best circuit."""
     solved: int
@@ -193,14 +193,14 @@ class JobRecord(JobSpec):
     score: float | None
     """Mean return of the best agent at the last evaluation."""
     compared: int | None
-    """Number of values compared in an evaluation, of which `hard_loss` are wrong; None before the first evaluation."""
+    """Number of compared values per evaluation, of which `hard_loss` are wrong; None before the first evaluation."""
     active_gates: int | None
-    """Number of two-input gates per cell of the best model at the last evaluation, without dead gates and wires."""
+    """Number of two-input gates per cell, without dead gates and wires, of the best model at the last evaluation."""
     phase: str | None
     """Phase of a running job (see `difflogic.serve.worker.lease`)."""
     progress_per_s: float | None
     trained_s: float
-    """Seconds of training over all tries, without time in the queue; the job's time limit applies to these seconds."""
+    """Training time in seconds over all tries, to which the job's time limit applies; excludes time in the queue."""
     saved_progress: int
     """Value of `progress` at the newest checkpoint."""
     version: int
@@ -208,7 +208,7 @@ class JobRecord(JobSpec):
 
     @cached_property
     def asked(self) -> TrainRequest:
-        """Parsed `request`: options of the population and of the end of training."""
+        """Value of `request` as a TrainRequest: options of the population and of the end of training."""
         return TrainRequest.from_dict(self.request)
 
     @property
@@ -221,5 +221,5 @@ class JobRecord(JobSpec):
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"options": options}
 
     def spec(self) -> JobSpec:
-        """Return a specification from which a clone of the job is made."""
+        """Return the specification for a clone of the job."""
         return replace(JobSpec(**{entry.name: getattr(self, entry.name) for entry in fields(JobSpec)}), parent=None)

@@ -1,4 +1,4 @@
-"""Let only one machine use a store, because two machines would damage the database.
+"""Restrict a store to one machine at a time, since two machines would damage the database.
 
 `machine.json` names the machine, and the file's modification time is the last heartbeat. Every process that has opened
 the store sends a heartbeat every BEAT_S seconds. Another machine may take over GONE_S seconds after the last heartbeat.
@@ -36,7 +36,7 @@ class Machine:
     boot: str | None
 
     def is_same(self, other: Machine) -> bool:
-        """Return whether `other` is this machine: the boot identifiers match, or both name and `id` match."""
+        """Return whether `other` is this machine, by equal boot identifiers, or by equal names and `id`."""
         # Containers of one machine have distinct names, but share the kernel, and file locks work between them.
         if self.boot is not None and self.boot == other.boot:
             return True
@@ -53,7 +53,7 @@ def here() -> Machine:
 
 
 class Occupancy:
-    """Claim of this machine to a store, valid while one of its processes has opened the store."""
+    """Claim of this machine to a store, valid as long as one of its processes sends heartbeats."""
 
     def __init__(self, folder: Path) -> None:
         """Claim the store in `folder`. Raises StoreError if another machine uses the store."""
@@ -67,7 +67,7 @@ class Occupancy:
                 wait = GONE_S
             raise StoreError(
                 f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. If "
-                f"it is gone, or was given another name, the store can be used in {math.ceil(wait)} seconds."
+                f"this machine is gone or was renamed, try again in {math.ceil(wait)} seconds."
             )
         if self._claimed() != self._here:
             self._write()
@@ -80,7 +80,7 @@ class Occupancy:
             if (status.st_ino, status.st_mtime_ns) != self._checked:
                 if (other := self._other()) is not None:
                     raise StoreLostError(
-                        f"The machine {other.name} took over the store while this one was suspended: stop one of them."
+                        f"The machine {other.name} took over the store while this one was suspended: stop one server."
                     )
                 self._checked = status.st_ino, status.st_mtime_ns
             if time.monotonic() - self._beaten >= BEAT_S:

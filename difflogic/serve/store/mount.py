@@ -1,7 +1,7 @@
 """Check that a store's folder is on a disk that only this machine uses.
 
-SQLite's readers and writers share memory mapped from a file. Two machines cannot share this memory, and damage the
-database within half a minute. An overlay, the temporary layer of a container, is deleted together with the container.
+SQLite's readers and writers share memory mapped from a file. Two machines cannot share it, and damage the database
+within half a minute. An overlay, the temporary layer of a container, is deleted with the container.
 """
 
 import os
@@ -17,7 +17,7 @@ NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|auristorfs|ceph|lustre|gpfs|glusterfs|beegfs|orangefs|pvfs2|ocfs2|gfs2|coda|ncpfs|ncp|"
     r"panfs|wekafs|acfs|virtiofs|vboxsf|vmhgfs|prl_fs|fuse(\..*)?"
 )
-"""Types of file systems that another machine may also have mounted, including FUSE but not `fuseblk`, a disk."""
+"""Types of file systems that other machines may also mount, including FUSE but not `fuseblk`, which is a disk."""
 OVERLAY = re.compile(r"overlay|overlayfs|aufs|unionfs")
 
 
@@ -44,12 +44,12 @@ def refuse_shared(folder: Path) -> None:
     if kind is None or os.environ.get(ALLOW):
         return
     if NETWORK.fullmatch(kind):
-        danger = "a second machine that uses it would destroy the database"
+        danger = "another machine could damage its database"
     elif OVERLAY.fullmatch(kind):
-        danger = "it would be deleted with the container that it belongs to"
+        danger = "it would be deleted with its container"
     else:
         return
     raise StoreError(
-        f"The store {folder} would be on a mount of kind {kind}, where {danger}: put it on a disk or volume of this "
-        f"machine, or, if you know that it is safe, give `serve` --any-mount or set {ALLOW}=1."
+        f"The store {folder} is on a mount of kind {kind}, where {danger}: use a disk or volume of this machine. If "
+        f"you know that the mount is safe, start `serve` with --any-mount or set {ALLOW}=1."
     )

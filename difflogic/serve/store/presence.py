@@ -1,4 +1,4 @@
-"""Detect workers that have ended: a worker holds a file lock, which the system releases when the process ends.
+"""Detect workers that have ended by the file lock of each worker, which the system releases when the process ends.
 
 For a worker on another machine, the StoreActor on this machine holds the lock as long as Ray reports it as alive.
 """

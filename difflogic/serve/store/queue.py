@@ -30,11 +30,11 @@ class Turn:
     id: str
     owner: str
     position: int | None
-    """Position, from 1, among the jobs queued for the same workers; None if no current worker can take the job."""
+    """Position (from 1) among the jobs queued for the same workers, or None if no current worker can take the job."""
 
 
 Lane = tuple[str, tuple[str, ...]]
-"""Lane of the simulated queue: device and engines of a worker."""
+"""Worker in the simulation, by device and engines."""
 
 
 Queues = dict[tuple[str, int, frozenset[int]], deque[sqlite3.Row]]
@@ -43,7 +43,7 @@ them; only the first job of each entry can be next."""
 
 
 def turns_of(store: Records) -> dict[str, Turn]:
-    """Return the turn of each queued job by job id, in the order in which workers will take the jobs."""
+    """Return the position of each queued job by id, in the order in which workers will take the jobs."""
     with store.database.reading() as connection:
         waiting = connection.execute(WAITING).fetchall()
         if not waiting:

@@ -1,4 +1,4 @@
-"""Read and change rows of the store's tables, as a basis for the modules on jobs and leases."""
+"""Read and change rows of the store's tables, for the modules on jobs and leases."""
 
 import errno
 import hashlib
@@ -32,29 +32,27 @@ ORDERS: dict[Sort, str] = {
     "wrong": "coalesce(hard_loss, 9e18), -number",
     "gates": "coalesce(active_gates, 9e18), -number",
 }
-"""SQL terms that sort lists of jobs: of equal jobs the newest comes first, and jobs without a value come last."""
+"""SQL terms that sort lists of jobs; among equal jobs the newest is first, and jobs without a value are last."""
 UNSIGNED = ("lease_until", "watched_until", "checksum")
-"""Columns that a row's checksum does not cover: times that are often extended, and the checksum itself."""
+"""Columns that a row's checksum does not cover, which are times that are often extended, and the checksum itself."""
 MIN_FREE_BYTES = 16 << 20
 """Minimum number of free bytes on the store's disk for accepting or starting a job."""
-FULL = (
-    f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, so no job is accepted or started."
-)
+FULL = f"The disk of the store is full (less than {MIN_FREE_BYTES >> 20} MiB free), so no jobs are accepted or started."
 
 
 class Records:
-    """Access to a store's folder and database; base class of the Store."""
+    """Access to a store's folder and database, as a base class of Store."""
 
     def __init__(self, folder: Path, database: Database, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.database = database
         self.clock = clock
-        """Clock for durations, in seconds since 1970, that cannot be set back."""
+        """Clock for durations, in seconds since 1970, which cannot be set back."""
         self.wall_clock: Callable[[], float] = time.time
         """System clock, for dates."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
-        """Return the folder of a job, given by id or record; a record's attempt is included. Raises UnknownJobError."""
+        """Return the folder of a job given by id or record, which selects the attempt. Raises UnknownJobError."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
@@ -88,7 +86,7 @@ class Records:
                 raise
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise DiskFullError(NO_SPACE) from error
-            message = f"The folder of a job cannot be written, and nothing was changed: {error}."
+            message = f"Cannot write the folder of a job, so nothing was changed: {error}."
             raise StoreError(message) from error
         # This follows the commit, so that other writers do not wait for the disk.
         for record in prepared:
@@ -118,7 +116,7 @@ def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> 
     row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
     # Another owner's job is reported like a job that does not exist, so that clients cannot test ids.
     if row is None or owner not in (None, row["owner"]):
-        raise UnknownJobError(f"There is no job {job!r}.")
+        raise UnknownJobError(f"Unknown job {job!r}.")
     return row
 
 
@@ -152,7 +150,7 @@ def listed(
 
 
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job, with a new version and a new record. Must be called within `_recorded`."""
+    """Set columns of a job, with a new version and a new record; call this within `_recorded`."""
     version = tick(connection)
     if "ended" in values:
         counted = connection.execute("SELECT counted FROM clock").fetchone()[0]
@@ -161,7 +159,7 @@ def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord
 
 
 def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job, with a new version but no record, for values that can be computed again."""
+    """Set columns of a job, with a new version but no new record, for values that can be recomputed."""
     return _set(connection, job, values | {"version": tick(connection)})
 
 
@@ -189,7 +187,7 @@ def sign(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
 
 
 def checksum(row: sqlite3.Row | dict[str, Any], width: int | None = None) -> str:
-    """Return the number and the checksum of a row's columns, the first `width` if given, since schemas append some."""
+    """Return `number:checksum` of a row's columns, or of the first `width` columns, since newer schemas append some."""
     names = list(row.keys())[:width]
     cells = [(name, row[name]) for name in names if name not in UNSIGNED]
     return f"{len(names)}:{hashlib.blake2b(repr(cells).encode(), digest_size=16).hexdigest()}"
@@ -207,7 +205,7 @@ def tick(connection: sqlite3.Connection) -> int:
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job's fields as columns of the table `jobs`: ASKED in one column, samples in another, JSON as text."""
+    """Return fields of a job as columns of `jobs`, with ASKED in one column, samples in another, JSON as text."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         options = dict(asked["options"])

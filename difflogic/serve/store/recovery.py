@@ -34,11 +34,11 @@ from difflogic.system.files import sync_folder
 from difflogic.system.words import counted
 
 LEAP = 1_000_000_000
-"""Number added to the version of each record in a rebuilt store, so that its versions exceed all that clients know."""
+"""Number added to the version of each record in a rebuilt store, so that versions exceed all that clients know."""
 UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
 """Columns in which a running job's row may differ from the row that is rebuilt from the job's record."""
 MOST_NAMED = 5
-"""Maximum number of names listed in one line of the log."""
+"""Maximum number of names in one line of the log."""
 
 
 def has_folders(store: Path) -> bool:
@@ -70,8 +70,8 @@ def _rebuild(store: Path) -> None:
     records = sorted((record for record, _ in on_disk.by_job.values()), key=lambda record: record.version)
     if newer := [record for record in records if record.schema > database.newest_version()]:
         raise StoreError(
-            f"The job {newer[0].id} in {store} was stored by version {newer[0].schema} of the store, this difflogic "
-            f"knows {database.newest_version()}: use a newer difflogic."
+            f"Expected jobs of store version {database.newest_version()} or older, but the job {newer[0].id} in "
+            f"{store} has version {newer[0].schema}: use a newer difflogic."
         )
     _give_numbers(records)
     path, rebuilt = store / STORE, (store / STORE).with_suffix(".new")
@@ -98,7 +98,7 @@ def _rebuild(store: Path) -> None:
 
 
 def _replay(connection: sqlite3.Connection, records: Sequence[JobFile], on_disk: Folders) -> None:
-    """Insert rows for `records` into an empty database; records that do not fit count as invalid in `on_disk`."""
+    """Insert rows for `records` into an empty database; records that cannot be inserted become invalid in `on_disk`."""
     # A record has the columns of its schema: it is inserted into a database with that schema, which is then migrated.
     for version in sorted({record.schema for record in records} | {database.newest_version()}):
         database.upgrade(connection, version)
@@ -138,7 +138,7 @@ def _insert_one(connection: sqlite3.Connection, record: JobFile, names: set[str]
 
 
 def _give_numbers(records: list[JobFile]) -> None:
-    """Make job numbers unique: a later job with a used number gets the number after the highest one."""
+    """Make job numbers unique; a later job with a used number gets the next number after the highest."""
     last, taken = max((record.job["number"] for record in records), default=0), set()
     for record in records:
         if record.job["number"] in taken:
@@ -147,7 +147,7 @@ def _give_numbers(records: list[JobFile]) -> None:
 
 
 def left_by_its_worker(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes to a job that has lost its worker: a running job is queued, or gets the requested status."""
+    """Return the changes of a job that has lost its worker: if running, it is queued or gets the requested status."""
     if columns["status"] != "running":
         return {}
     status = STATUS_AFTER[columns["wanted"]]
@@ -157,7 +157,7 @@ def left_by_its_worker(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _set_aside_logs(store: Path) -> None:
-    """Move the log files of a missing database to lost+found; SQLite would apply them to the next, or delete them."""
+    """Move the log files of a missing database to lost+found, since SQLite would apply them to the next one."""
     for ending in LOGS:
         log = store / f"{STORE}{ending}"
         if log.exists():
@@ -264,7 +264,7 @@ def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> No
 
 
 def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
-    """Return whether a row without a checksum (from an older store) differs from its record or lacks its version."""
+    """Return whether a row without a checksum (of an older store) differs from its record or lacks its version."""
     if row["recorded"] is None or file is None or columns is None:
         return row["recorded"] is None
     # Heartbeats only change a job's row, not its record.

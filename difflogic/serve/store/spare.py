@@ -19,11 +19,11 @@ from difflogic.serve.store.records import Records, engines_of, job_of
 from difflogic.system.processor import cores
 
 MOST = 32
-"""Maximum number of queued jobs to consider: few, because an idle processor polls several times a second."""
+"""Maximum number of queued jobs to consider, low since an idle processor polls several times a second."""
 
 
 class _Gpu:
-    """GPU that has a worker, with its speed and the seconds until it is free."""
+    """GPU with a worker, its speed and the seconds until it is free."""
 
     def __init__(self, worker: sqlite3.Row, job: JobRecord | None) -> None:
         self.device, self.engines = worker["device"], engines_of(worker)
@@ -35,7 +35,7 @@ class _Gpu:
 
 
 def sooner_here(store: Records) -> list[str]:
-    """Return the ids of queued jobs that an idle processor would finish before a GPU would."""
+    """Return the ids of queued jobs that an idle processor would finish sooner than a GPU."""
     turns, sooner, rate = islice(turns_of(store), MOST), [], EVALUATIONS_PER_S * cores() / 2
     with store.database.reading() as connection:
         query = "SELECT * FROM workers WHERE device GLOB 'gpu:*' AND seen > ?"
@@ -60,7 +60,7 @@ def _job(connection: sqlite3.Connection, job: str | None) -> JobRecord | None:
 
 
 def _evaluations(job: JobRecord) -> int:
-    """Return the number of gate evaluations in a training; 0 for agents, which the processor always trains."""
+    """Return the number of gate evaluations in a training, or 0 for agents, which the processor always trains."""
     if job.config is None or is_policy(job.config):
         return 0
     return cost_of(Config.from_dict(job.config), job.asked.population).evaluations

@@ -6,7 +6,7 @@
     store.heartbeat(job.id, lease, 15, progress=7)
     store.finish(job.id, lease, "done")
 
-A worker claims a job under a lease, which ends unless a heartbeat prolongs it. Each lease has a new number, so that the
+A worker claims a job under a lease, which ends unless a heartbeat extends it. Each lease has a new number, so that the
 previous worker cannot write to the job: see `difflogic.serve.store.leases`. A job is on the disk when `submit` returns.
 """
 
@@ -64,9 +64,9 @@ from difflogic.system.files import quoted
 KEPT_DELETIONS = 1000
 EDITABLE = frozenset(("name", "priority", "tags"))
 REMEMBER_S = 7 * 24 * 3600.0
-"""Seconds for which an idempotency key is stored after its use."""
+"""Seconds for which an idempotency key is stored after its first use."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
-"""Mapping from a request to stop to the status that it gives a queued job."""
+"""Mapping from a request to stop to the status of a queued job after it."""
 
 
 class Store(Leases):
@@ -110,12 +110,10 @@ class Store(Leases):
         if not (folder / STORE).is_file():
             if recovery.has_folders(folder):
                 raise StoreError(
-                    f"The store {folder} has folders of jobs but no database: `difflogic serve {quoted(folder)}` makes "
-                    "it from them."
+                    f"The store {folder} has folders of jobs but no database: start `difflogic serve {quoted(folder)}` "
+                    "to rebuild it."
                 )
-            raise NotFoundError(
-                f"There is no store in {folder}: expected a folder that `difflogic serve` was started on."
-            )
+            raise NotFoundError(f"No store in {folder}: expected a folder with which `difflogic serve` was started.")
         return cls.open(folder, durable)
 
     # reading ------------------------------------------------------------------------------------------
@@ -179,12 +177,12 @@ class Store(Leases):
         return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]
 
     def trials(self, sweep: str, over: bool = False) -> list[JobRecord]:
-        """Return the jobs of a sweep's trials; with `over`, only of trials that have ended."""
+        """Return the jobs of a sweep's trials or, with `over`, only of trials that have ended."""
         query = "SELECT * FROM jobs WHERE parent = ?" + (f" AND status IN {ENDED}" if over else "")
         return [job_of(row) for row in self.database.rows(query, sweep)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
-        """Return version, id and owner of jobs deleted after version `since`, at most the newest KEPT_DELETIONS."""
+        """Return (version, id, owner) of jobs deleted after version `since`, at most the newest KEPT_DELETIONS."""
         query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
         return [(row["version"], row["id"], row["owner"]) for row in self.database.rows(query, since, owner, owner)]
 
@@ -200,7 +198,7 @@ class Store(Leases):
     def submit(
         self, owner: str, spec: JobSpec, idempotency_key: str | None = None, most: int | None = None
     ) -> tuple[JobRecord, bool]:
-        """Queue a new job and return it with True; for a key that was used before, return the key's job with False.
+        """Queue a new job and return it with True; if the key was used before, return the earlier job with False.
 
         `most` is the maximum number of queued jobs of `owner`. Raises ConflictError if the key was used for another
         specification, QueueFullError if the owner has `most` queued jobs, and DiskFullError.
@@ -216,7 +214,9 @@ class Store(Leases):
                 query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ? AND parent IS NULL"
                 # The key is checked first: a client that repeats a request gets its job even if the queue is full.
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
-                    raise QueueFullError(f"You already have {most} jobs in the queue: cancel some, or try again later.")
+                    raise QueueFullError(
+                        f"You already have {most} queued jobs, the maximum: cancel some, or retry later."
+                    )
             if spec.parent is None and self.is_full():  # a trial waits: its sweep was accepted
                 raise DiskFullError(FULL)
             job = self._insert(connection, new_id(), owner, spec)
@@ -259,7 +259,7 @@ class Store(Leases):
     def ask(self, job: str, action: Wanted, owner: str | None = None) -> JobRecord:
         """Cancel or pause a job: immediately if queued, otherwise after its worker has saved it.
 
-        With `requeue` another worker continues the job. Raises ConflictError for a job that is over, or already paused.
+        After `requeue`, another worker continues the job. Raises ConflictError if the job is over or already paused.
         """
         with self._recorded() as connection:
             row = find(connection, job, owner)
@@ -268,7 +268,7 @@ class Store(Leases):
                 # A later pause does not replace a cancel.
                 return change(connection, job, wanted="cancel" if row["wanted"] == "cancel" else action)
             if status in ENDED or (status == "paused" and action != "cancel"):
-                raise ConflictError(f"The job {job} is {status}: there is nothing to {action}.")
+                raise ConflictError(f"Cannot {action} the job {job}, which is {status}.")
             if action == "requeue":
                 return job_of(row)
             ended = self._now() if action == "cancel" else None
@@ -291,7 +291,7 @@ class Store(Leases):
             status = find(connection, job, owner)["status"]
             if status not in ("failed", "cancelled"):
                 advice = " To train it again, clone it." if status == "done" else ""
-                raise ConflictError(f"The job {job} is {status}: only failed and cancelled jobs are retried.{advice}")
+                raise ConflictError(f"The job {job} is {status}: only failed or cancelled jobs can be retried.{advice}")
             return change(connection, job, **_REQUEUED)
 
     def train_on(self, trial: str, until: int | None) -> JobRecord:
@@ -302,7 +302,7 @@ class Store(Leases):
             return change(connection, trial, **as_stored(request), **_REQUEUED, result=None)
 
     def edit(self, job: str, owner: str | None = None, **changes: Any) -> JobRecord:
-        """Change columns of a job to the `changes` that are not None. Raises StoreError if EDITABLE lacks a column."""
+        """Set columns of a job to the `changes` that are not None. Raises StoreError for a column not in EDITABLE."""
         values = {name: value for name, value in changes.items() if value is not None}
         if others := sorted(values.keys() - EDITABLE):
             raise StoreError(f"Only {', '.join(sorted(EDITABLE))} of a job can be edited, not {', '.join(others)}.")
@@ -327,7 +327,7 @@ class Store(Leases):
                 reader = connection.execute(query, (job,)).fetchone()
                 if reader is not None:
                     raise ConflictError(
-                        f"The running {reader['kind']} job {reader['id']} uses the job {job}: cancel that first."
+                        f"The running {reader['kind']} job {reader['id']} uses the job {job}: cancel that job first."
                     )
                 self._forget(connection, job, row["owner"], row["parent"] is None)
                 files.throw_away(self.folder, job)
@@ -336,7 +336,7 @@ class Store(Leases):
         try:
             files.empty(self.folder, job)
         except OSError as error:
-            raise StoreError(f"The job {job} is deleted, but not all of its files: {error}.") from error
+            raise StoreError(f"The job {job} was deleted, but not all of its files: {error}.") from error
 
     def _forget(self, connection: sqlite3.Connection, job: str, owner: str, listed: bool) -> None:
         version = tick(connection)
@@ -368,7 +368,7 @@ class Store(Leases):
     # state frames -------------------------------------------------------------------------------------------
 
     def watch(self, job: str, seconds: float) -> None:
-        """Request state frames from the worker of a job for `seconds`."""
+        """Request state frames from the worker of a job for the next `seconds`."""
         # Users do not see this time, so it makes no new version. A second listener can only prolong it.
         until = self.clock() + seconds
         self.database.write("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", until, job)

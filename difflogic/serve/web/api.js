@@ -67,5 +67,5 @@ export async function open(path, request = {}, watched = true) {
     if (response.ok) return response;
     const answer = await response.json().catch(() => null); // a proxy's own page is no JSON: its status must do
     if (response.status === 401 && watched) onSignedOut();
-    throw new ApiError(response.status, answer?.error?.message ?? `The server answered ${response.status} ${response.statusText}.`);
+    throw new ApiError(response.status, answer?.error?.message ?? `The server responded with ${response.status} ${response.statusText}.`);
 }

@@ -15,7 +15,7 @@ export function circuitPanel(job, signal, { alive: onAlive, proved }) {
     const trouble = errorPlace();
     const list = h("ul", { class: "follow-ups", "aria-label": "Post-processing jobs" }),
         caption = h("p", { class: "quiet" });
-    const frame = h("iframe", { class: "living", title: `The circuit of ${job.name}, alive`, sandbox: "allow-scripts" });
+    const frame = h("iframe", { class: "living", title: `Running circuit of ${job.name}`, sandbox: "allow-scripts" });
     const alive = card("alive", "Alive", caption, frame);
     const circuit = card("circuit", "Circuit", trouble.element, list);
     const shown = new Map();

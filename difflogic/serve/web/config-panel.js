@@ -17,7 +17,7 @@ export function configPanel(job) {
         const usual = preset && flat(preset.config);
         const rows = usual ? Object.entries(flat(config)).filter(([path, value]) => JSON.stringify(value) !== JSON.stringify(usual[path])) : [];
         differs.replaceChildren(
-            h("p", { class: "quiet" }, usual ? `Settings that differ from the preset ${config.name}: ${rows.length || "none"}.` : "It is not from a preset of this server."),
+            h("p", { class: "quiet" }, usual ? `Settings that differ from the preset ${config.name}: ${rows.length || "none"}.` : "The job does not use a preset of this server."),
             list(rows),
         );
     }

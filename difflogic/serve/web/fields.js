@@ -124,7 +124,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
             element.dataset.matches = wanted;
             matches += mine ? inside : 0;
         }
-        setText(nothing, wanted && !matches ? `No setting is about “${word.value.trim()}”.` : "");
+        setText(nothing, wanted && !matches ? `No settings match “${word.value.trim()}”.` : "");
     }
 
     settle();

@@ -80,7 +80,7 @@ whenSignedOut(() => signedIn && enter(null));
 
 function notNow(error) {
     main.replaceChildren(
-        h("h1", {}, "The server does not answer"),
+        h("h1", {}, "The server does not respond"),
         h("p", { class: "error", role: "alert" }, error.message),
         h("button", { type: "button", onclick: () => location.reload() }, "Try again"),
     );

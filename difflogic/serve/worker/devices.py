@@ -1,4 +1,4 @@
-"""Find the devices that get a worker; `auto` stands for all hardware GPUs and the processor."""
+"""Find the devices that get a worker; `auto` means all hardware GPUs and the processor."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def parse(text: str) -> list[str]:
 
 
 def gpus() -> dict[str, str | None]:
-    """Return a mapping from `gpu:INDEX` to the name of a software GPU, None for a hardware GPU. Raises DeviceError.
+    """Return a mapping from `gpu:INDEX` to the name of a software GPU, or None for a hardware GPU. Raises DeviceError.
 
     A child process lists the GPUs, because their drivers may crash.
     """
@@ -43,11 +43,11 @@ def gpus() -> dict[str, str | None]:
         child = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True, stdin=subprocess.DEVNULL)
         return dict(json.loads(child.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise DeviceError(f"The GPUs of this machine cannot be listed: {error}.") from error
+        raise DeviceError(f"Cannot list the GPUs of this machine: {error}.") from error
 
 
 def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the devices that get a training worker, and a warning if GPUs cannot be listed or are software GPUs.
+    """Return the devices that get a training worker, and a warning (or None) about software or unlisted GPUs.
 
     `devices` is the result of `parse`, or `["gpu"]` for all hardware GPUs.
     """
@@ -70,7 +70,7 @@ def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
     """Return the engines that the worker of a device offers; `others` are the devices of all workers of the machine.
 
-    If there is a GPU, the processor does not offer `auto`, and takes only those `auto` jobs that `sooner_here` returns.
+    If there is a GPU, the processor does not offer `auto`, and takes only the `auto` jobs that `sooner_here` returns.
     """
     if device != "cpu":
         return ["auto", "gpu", device]

@@ -33,7 +33,7 @@ COMMAND = python_command("-m", "difflogic.serve.worker.follow_up_process")
 
 
 class FollowUpProcess:
-    """Child process for a post-processing job or a sweep; prints to the job's log; killed when the context is left."""
+    """Process for a post-processing job or a sweep, which prints to the job's log and is killed at context exit."""
 
     def __init__(self, store: Path, job: str) -> None:
         """Start the process. Raises OSError."""
@@ -79,11 +79,11 @@ class FollowUpProcess:
 
     @property
     def stalled_s(self) -> float:
-        """Seconds since the process last used processor time; about 0 if the system does not report this time."""
+        """Seconds since the process last used processor time, or about 0 if the system does not report it."""
         return time.monotonic() - self._advanced
 
     def progress(self) -> dict[str, Any]:
-        """Return the job's columns in the process's last report, or an empty dictionary before the first report."""
+        """Return the job's columns from the last report of the process, or {} before the first report."""
         reports = [line for line in self._lines() if "status" not in line]
         return reports[-1] if reports else {}
 
@@ -93,7 +93,7 @@ class FollowUpProcess:
         return [json.loads(line) for line in complete.splitlines()]
 
     def outcome(self) -> dict[str, Any] | str:
-        """Return `status`, `reason` and `result`, or the beginning of a sentence on why the process failed."""
+        """Return `status`, `reason` and `result` of the job or, if the process failed, the reason as a clause."""
         status = self._process.returncode
         return how_it_ended(status, "its process") if status else self._lines()[-1]
 

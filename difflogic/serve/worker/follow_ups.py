@@ -35,7 +35,7 @@ Result = dict[str, Any]
 def follow(store: Store, job: JobRecord) -> Result:
     """Run a post-processing job and return its result. Raises UnknownJobError, OSError, or an error of the action."""
     if job.source is None:
-        raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
+        raise StoreError(f"The job {job.id} has no source job with a circuit: delete it.")
     source = store.job(job.source, job.owner)
     folder = store.job_folder(source)
     circuit, before = folder.whole if job.kind == "build" else _circuit_of(folder), None
@@ -53,7 +53,7 @@ def _circuit_of(source: JobFolder) -> Path:
         if simplified.exists():
             return simplified
     if not any((source.run / name).exists() for name in (checkpoint.NAME, checkpoint.PREVIOUS)):
-        raise CheckpointError("The job that this one follows has no circuit yet: let it train first.")
+        raise CheckpointError("The source job has no circuit yet: train it first.")
     return source.run
 
 
@@ -104,7 +104,7 @@ def _evaluate(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResu
     from difflogic.devices.open import place
 
     if not circuit.is_dir():
-        raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")
+        raise UsageError("Cannot evaluate a circuit without its run: evaluate the job that trained it.")
     # The job's owner reads the report: the id of the job replaces the private path of the store.
     agents = is_of_agents(circuit)
     engine = None if agents else place("cpu").engine

@@ -25,27 +25,27 @@ Phase = Literal["starting", "compiling", "training", "evaluating", "drawing", "f
 """Phase of a job. starting: load an engine; compiling: until the first epochs are done; evaluating: evaluate and save;
 drawing: draw the first state frame; finishing: draw the images of the results; working: post-processing."""
 HEARTBEAT_S = 0.2
-"""Minimum seconds between two heartbeats sent to the store while only the epoch changes; an epoch may take 1 ms."""
+"""Minimum seconds between heartbeats to the store while only the epoch changes, since an epoch may take 1 ms."""
 BEATS = 6
-"""Number of times that the lease is extended within its duration: all but one may fail."""
+"""Number of extensions of the lease within its duration, all but one of which may fail."""
 RECENT = 20
 """Number of recent heartbeats that determine the time limit of a warm phase."""
 COLD_FACTOR = 1.5
-"""Time limit before RECENT heartbeats were sent, as a multiple of the longest wait so far, which includes compiling."""
+"""Time limit before RECENT heartbeats, as a multiple of the longest interval so far, which includes compiling."""
 EXIT_LEASE_LOST = 3
 """Exit status of a worker that has lost its lease."""
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Time limits of a worker, in seconds. The first time in a phase has the longest limit, since code is compiled."""
+    """Time limits of a worker in seconds; the first time in a phase has the longest, since code is compiled."""
 
     first: float = 300.0
-    """Maximum seconds for starting, compiling, the first evaluation and frame, and the images of the results."""
+    """Maximum seconds for each of: starting, compiling, the first evaluation, the first frame, and result images."""
     stopped: float = 30.0
-    """Maximum seconds in which no thread extends the lease, such as while a library is loaded from a slow disk."""
+    """Maximum seconds without an extension of the lease, such as while a library is loaded from a slow disk."""
     heartbeat: float = 12.0
-    """Minimum time limit, in seconds, between two heartbeats of a warm phase."""
+    """Minimum time limit in seconds between heartbeats of a warm phase."""
     factor: float = 20.0
     """Time limit of a warm phase as a multiple of its longest recent heartbeat interval, if it exceeds `heartbeat`."""
     follow_up: float = 3600.0
@@ -59,7 +59,7 @@ class WorkerLimits:
 
 
 class Lease:
-    """Lease on a job. The training thread sends the heartbeats, so that the lease ends if this thread hangs."""
+    """Lease on a job, with heartbeats from the training thread, so that the lease ends if this thread hangs."""
 
     def __init__(self, store: Store, job: JobRecord, number: int, limits: WorkerLimits) -> None:
         self.store, self.job, self.number, self.limits = store, job, number, limits
@@ -74,7 +74,7 @@ class Lease:
         self._alive = self._reported = time.monotonic()
 
     def enter(self, phase: Phase, warm: bool = False) -> None:
-        """Begin a phase; it is `warm` if nothing has to be compiled in it."""
+        """Begin a phase, which is `warm` if it requires no compilation."""
         self._measure()
         # The time until now belongs to the old phase: it is measured before the new phase begins.
         self.phase = phase
@@ -83,7 +83,7 @@ class Lease:
         self._heartbeat(phase=phase)
 
     def warm(self) -> None:
-        """Mark the current phase as warm: from now on, its time limit depends on the measured heartbeats."""
+        """Mark the current phase as warm, so that its time limit depends on the measured heartbeats."""
         self._warm.setdefault(self.phase, deque(maxlen=RECENT))
 
     def is_warm(self, phase: Phase) -> bool:
@@ -133,7 +133,7 @@ class Lease:
         try:
             answer = self.store.heartbeat(self.job.id, self.number, self.duration(), resident_memory(), **self.progress)
         except LeaseLostError as error:
-            say(f"{error} This worker drops the job at once.")
+            say(f"{error} This worker stops the job immediately.")
             os._exit(EXIT_LEASE_LOST)
         except StoreError as error:  # the next heartbeat may do better; if none does, the lease ends
             say(str(error))

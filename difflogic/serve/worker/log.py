@@ -1,4 +1,4 @@
-"""Write a job's log: everything that the worker process prints to standard output and standard error."""
+"""Write a job's log, which is everything that the worker process prints to standard output and standard error."""
 
 import os
 import signal
@@ -12,12 +12,12 @@ from difflogic.system.files import PLAIN, append, tail
 from difflogic.system.words import visible
 
 MOST_BYTES = 1 << 20
-"""Maximum size of a log in bytes; the older half of a larger log is removed."""
+"""Maximum size of a log in bytes; of a larger log, the older half is removed."""
 STREAMS = (1, 2)
 
 
 def say(text: str) -> None:
-    """Write `text` to the log, as a line with the time."""
+    """Write a line with the time and `text` to the log."""
     sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {visible(text)}\n")
     sys.stderr.flush()
 
@@ -46,7 +46,7 @@ def trim(path: Path) -> None:
 
 
 def last_words(path: Path) -> str:
-    """Return the last line of a log, shortened to fit into a sentence; an empty text if there is none."""
+    """Return the last line of a log, shortened to fit into a sentence, or "" if there is none."""
     with suppress(OSError):
         lines = [line.strip() for line in tail(path, 4096).decode(errors="replace").splitlines() if line.strip()]
         return lines[-1][:200] if lines else ""
@@ -54,7 +54,7 @@ def last_words(path: Path) -> str:
 
 
 def how_it_ended(status: int, who: str = "its worker") -> str:
-    """Return the beginning of a sentence about the exit status of a process, with `who` as its subject."""
+    """Return a clause about the exit status of a process, with `who` as its subject."""
     if status >= 0:
         return f"{who} ended with exit status {status}"
     name = signal.Signals(-status).name

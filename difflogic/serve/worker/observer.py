@@ -37,31 +37,31 @@ if TYPE_CHECKING:  # half of what it loads is for agents alone
     from difflogic.policies.rows import PolicyRow
 
 FRAME_S = 0.5
-"""Minimum seconds between two state frames."""
+"""Minimum seconds between state frames."""
 SHARE = 0.05
-"""Maximum share of the training time that may be spent on making frames."""
+"""Maximum share of the training time for computing frames."""
 UNTRAINED = {
     "progress": 0, "saved_progress": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
     "score": None,
 }  # fmt: skip
-"""Values that the job's columns get at the beginning of an attempt."""
+"""Values of the job's columns at the beginning of an attempt."""
 SPEED_S = 5.0
 """Length in seconds of the interval over which the training speed, in epochs per second, is measured."""
 SIGN_S = 1.0
-"""Minimum seconds between two heartbeats while an agent plays."""
+"""Minimum seconds between heartbeats while an agent plays."""
 SIDE = 64
 VISIBLE = 6
 FILM = 24
 TILES = 16
 MOST_VALUES = 1 << 24
-"""Maximum number of values in all states of a frame's rollout; a larger rollout is not shown."""
+"""Maximum number of values in all states of a frame's rollout; larger rollouts are not shown."""
 
 
 class ServiceObserver(Observer):
-    """Observer of one try at a training job. The training thread makes all calls: if it hangs, the lease ends."""
+    """Observer of one try at a training job, called by the training thread, so that the lease ends if it hangs."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
-        """Make state frames with `engine`, and stop the training when the lease or `stopping` requests a stop."""
+        """Compute state frames with `engine`, and stop the training if the lease or `stopping` requests it."""
         self._lease, self._engine, self._stopping = lease, engine, stopping
         self.stop = self._end = Stop()
         self._folder = lease.store.job_folder(lease.job)
@@ -167,7 +167,7 @@ class ServiceObserver(Observer):
                 files.write_atomically(self._folder.frame, json.dumps(frame).encode())
             # A full disk must not end a training for the sake of an image.
             except OSError as error:
-                say(f"the state frame cannot be written: {error.strerror}")
+                say(f"cannot write the state frame: {error.strerror}")
 
     def logged(self, row: Row, evaluated: Row | None) -> None:
         self._report(row.soft_loss, [row])
@@ -234,7 +234,7 @@ class TrialObserver(ServiceObserver):
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """Store the models to draw the final state, but no gate history, which is rarely viewed for a trial."""
+        """Store the models for drawing the final state, but no gate history, which is rarely viewed for a trial."""
         self._judged = [member for member in members if isinstance(member, Replica)]
 
     def saved(self, epoch: int) -> None:
@@ -264,7 +264,7 @@ class GateHistory:
     """
 
     def __init__(self, path: Path, epoch: int) -> None:
-        """Continue the file after `epoch`, and remove later lines, which a lost try wrote after its checkpoint."""
+        """Continue the file after `epoch`, and remove later lines, which an earlier try wrote after its checkpoint."""
         self._path = path
         files.write_atomically(path, jsonl.until(path, epoch))
 

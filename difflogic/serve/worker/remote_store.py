@@ -31,26 +31,26 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import PLAIN, TEMPORARY, written_beside
 
 SEND_S = 1.0
-"""Seconds between two searches for files to send; after a new checkpoint the files are sent immediately."""
+"""Seconds between searches for files to send; after a new checkpoint, files are sent immediately."""
 GROWING = (".jsonl", ".csv", ".txt")
-"""Suffixes of files that grow by appended lines, of which only the new lines are sent."""
+"""Suffixes of files to which lines are appended, so that only new lines are sent."""
 LAST = (checkpoint.BEST, checkpoint.PREVIOUS, checkpoint.NAME)
-"""Names of files that are sent last, in this order: a checkpoint refers to the other files."""
+"""Names of files that are sent last, in this order, since a checkpoint refers to the other files."""
 
 
 class Part(NamedTuple):
-    """New content of a file, or of its end, in a job's folder."""
+    """New contents of a file in a job's folder, or of its end."""
 
     name: str
     """Path of the file relative to the job's folder."""
     begin: int | None
-    """Position in the file at which the content begins; None if the content is the complete file."""
+    """Offset in bytes at which the contents begin, or None for a complete file."""
     content: bytes
 
 
 @dataclass
 class Claimed:
-    """Leased job with its files, and its source job with the files from which the training begins."""
+    """Leased job with its files, and its source job with the files that the training begins from."""
 
     job: JobRecord
     lease: int
@@ -68,7 +68,7 @@ class StoreActor:
         self._locks: dict[str, Presence] = {}
 
     def register(self, name: str, *about: Any) -> None:
-        """Add a worker to the store and acquire its lock; `about` are further arguments of `Store.register_worker`."""
+        """Add a worker to the store and acquire its lock; `about` are other arguments of `Store.register_worker`."""
         self._locks[name] = Presence(self._store.folder, name)
         self._store.register_worker(name, *about)
 
@@ -82,7 +82,7 @@ class StoreActor:
         return getattr(self._store, method)(*arguments, **options)
 
     def claim(self, worker: str, *arguments: Any) -> Claimed | None:
-        """Return the next job for `worker` with the files that the job needs, or None if there is no job."""
+        """Return the next job for `worker` with the required files, or None if there is no job."""
         store = self._store
         if store.is_full() or (leased := store.claim(worker, *arguments)) is None:
             return None
@@ -120,7 +120,7 @@ class StoreActor:
                 for name in deleted:
                     (folder / name).unlink(missing_ok=True)
         except OSError as error:
-            raise StoreError(f"The files of the job {job} cannot be written: {error.strerror or error}.") from error
+            raise StoreError(f"Cannot write the files of the job {job}: {error.strerror or error}.") from error
         return getattr(self._store, method)(job, lease, *arguments, **options)
 
 
@@ -169,7 +169,7 @@ class RemoteStore(Store):
     def job(self, job: str, owner: str | None = None) -> JobRecord:
         """Return the source of the claimed job, the only job known here. Raises UnknownJobError for any other id."""
         if self._source is None or self._source.id != job:
-            raise UnknownJobError(f"There is no job {job!r}.")
+            raise UnknownJobError(f"Unknown job {job!r}.")
         return self._source
 
     def heartbeat(

@@ -40,33 +40,33 @@ from difflogic.serve.worker.log import how_it_ended, last_words
 from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.worker.worker")
-"""Command that starts a worker, to which the store's folder and the worker's settings are appended."""
+"""Command that starts a worker, without its arguments, the store's folder and the worker's settings."""
 POLL_S = 0.1
 HANG_CHECK_S = 0.5
-"""Seconds between two checks for workers that hang."""
+"""Seconds between checks for workers that hang."""
 DEAD_CHECK_S = 2.0
-"""Seconds between two checks for workers that ended together with their supervisors."""
+"""Seconds between checks for workers that ended together with their supervisors."""
 MAX_BACK_OFF_S = 30.0
 MOST_SWEEPS = 4
-"""Maximum number of sweeps that run simultaneously; more sweeps would only wait for each other's trials."""
+"""Maximum number of simultaneous sweeps, since more would only wait for each other's trials."""
 LANES = 3
-"""Maximum number of simultaneous post-processing jobs: a short export must not wait for a long simplification."""
+"""Maximum number of simultaneous post-processing jobs, so that a short export does not wait for a long one."""
 OFFER_KEPT_S = 45.0
 """Seconds for which an engine counts as offered after its last worker was seen, since the worker may restart."""
 
 
 class Child(Protocol):
-    """Worker that a supervisor has started and that ends with its supervisor."""
+    """Interface of a worker that a supervisor has started, and that ends with its supervisor."""
 
     name: str
 
     @property
     def status(self) -> int | None:
-        """Exit status of the worker, negative for a signal; None while the worker runs."""
+        """Exit status of the worker, negative for a signal, or None while the worker runs."""
 
     @property
     def how(self) -> str:
-        """Beginning of a sentence that describes how the worker ended."""
+        """Clause that describes how the worker ended."""
 
     def ask_to_stop(self) -> None:
         """Ask the worker to save its job, release it and end."""
@@ -109,20 +109,20 @@ class ChildProcess:
 
 @dataclass
 class Slot:
-    """Device for which a worker is kept alive, with its current worker."""
+    """Device that always has a worker, with its current worker."""
 
     device: str
     engines: list[str]
     node: str = ""
-    """Id of the cluster node that has the device; empty for this machine."""
+    """Id of the cluster node with the device, or empty for this machine."""
     child: Child | None = None
     failures: int = 0
-    """Number of consecutive workers that did not start, or that failed without having a job."""
+    """Number of consecutive workers that did not start, or failed without a job."""
     due: float = 0.0
     """Earliest start time of the next worker, on the monotonic clock."""
 
     def back_off(self) -> float:
-        """Set the start time of the next worker, later with each failure, and return the delay in seconds."""
+        """Set the start time of the next worker, later after each failure, and return the delay in seconds."""
         # The first failure may be an accident: the next worker starts immediately. Then 0.5 s, 1 s, 2 s, ..., 30 s.
         # The exponent is bounded: a device may be broken for days.
         wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** min(self.failures - 2, 10)) if self.failures > 1 else 0.0
@@ -192,7 +192,7 @@ class Supervisor:
             self._store.close()
 
     def open_slots(self) -> list[Slot]:
-        """Return the slots whose workers are started or awaited from the beginning."""
+        """Return the slots whose workers start with the supervisor."""
         if self._given is not None:
             return list(self._given)
         trains, warning = known.usable(self._devices)
@@ -216,7 +216,7 @@ class Supervisor:
         return ChildProcess(name, process)
 
     def refresh(self) -> None:
-        """Update the slots; this method does nothing, since the devices of a single machine do not change."""
+        """Do nothing, since the devices of a single machine do not change; subclasses update the slots."""
 
     def add(self, *slots: Slot) -> None:
         """Add slots, for which workers are started from now on."""
@@ -225,7 +225,7 @@ class Supervisor:
         self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
     def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
-        """Call `act`; a store or disk error is logged once, not ten times a second, and the supervision continues."""
+        """Call `act`; log a store or disk error once, not ten times a second, and continue."""
         try:
             act(*arguments)
             self._trouble = ""
@@ -236,7 +236,7 @@ class Supervisor:
             self._trouble = str(error)
 
     def _reopen(self) -> None:
-        """Open the database that has replaced a lost one. Raises what `Store.existing` raises."""
+        """Open the database that has replaced a lost one. Raises the errors of `Store.existing`."""
         # Opening compares the database with the folders, so that no jobs of an old copy are run.
         Store.existing(self._store.folder).close()
         self._store.close()
@@ -254,7 +254,7 @@ class Supervisor:
             self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self, device: str) -> bool:
-        """Return whether a job is queued while all of this process's workers for `device` are busy (not starting)."""
+        """Return whether a job is queued for `device` while all of this process's workers for it are busy."""
         if not self._store.awaits(device):
             return False
         busy = {worker.name for worker in self._store.workers() if worker.job is not None}
@@ -299,7 +299,7 @@ class Supervisor:
             self._guarded(self._explain_waiting)
 
     def _explain_waiting(self) -> None:
-        """Store why jobs are not taken; a worker that has just ended still counts, since it will be replaced."""
+        """Store why jobs are not taken; workers that have just ended still count, since they will be replaced."""
         now = time.monotonic()
         self._offered |= dict.fromkeys(self._store.offered_engines(), now)
         self._store.explain_waiting([engine for engine, seen in self._offered.items() if now - seen < OFFER_KEPT_S])

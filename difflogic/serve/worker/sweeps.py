@@ -5,7 +5,7 @@ The sweep's folder is the job's run folder. An interrupted sweep continues in th
     result  {"metric": "tts", "failed": 0, "best": {"trial": 3, "value": 1.25, "values": {"optimizer.lr": 0.1}},
              "solved": 5, "ended": 8, "nearest": {"wrong": 96, "values": {"optimizer.lr": 0.2}}}
 
-While the sweep runs, the job's files `sweep.html` and `sweep.json` are updated: the page contains a drawing of all
+While the sweep runs, the job's files `sweep.html` and `sweep.json` are updated. The page contains a drawing of all
 trials, the JSON file a row for each trial, with the trial's curve and the last image of its circuit.
 """
 
@@ -34,15 +34,15 @@ from difflogic.train.signals import Stop
 
 SWEEP_ROWS = "sweep.json"
 MOST_CURVES, MOST_POINTS = 200, 40
-"""Maximum number of trials that have a curve and an image, and maximum number of points of a curve."""
+"""Maximum number of trials with a curve and an image, and maximum number of points per curve."""
 SHARE = 0.05
-"""Maximum share of the time that may be spent on writing the page."""
+"""Maximum share of the time for writing the page."""
 
 Report = Callable[[dict[str, Any]], None]
 
 
 def sweep(store: Store, job: JobRecord, report: Report) -> dict[str, Any]:
-    """Run or continue the sweep of a job, and return the job's result. Raises what `opened` raises."""
+    """Run or continue the sweep of a job, and return the job's result. Raises the errors of `opened`."""
     folder = store.job_folder(job)
     is_new = not (folder.whole / NAME).is_file()
     if is_new:
@@ -57,7 +57,7 @@ def sweep(store: Store, job: JobRecord, report: Report) -> dict[str, Any]:
 
 
 def result_of(done: Sweep) -> dict[str, Any]:
-    """Return the current `result` of a sweep, in the form shown in the module's docstring."""
+    """Return the current `result` of a sweep, as in the module docstring."""
     best = done.best
     unsolved = [trial for trial in done.trials if trial.status == "complete" and not trial.outcome.solved]
     near = min(unsolved, key=lambda trial: trial.outcome.wrong or 0, default=None)
@@ -73,7 +73,7 @@ def result_of(done: Sweep) -> dict[str, Any]:
 
 
 def _course(trial: Path) -> dict[str, Any]:
-    """Return the curve of wrong cells in the last attempt of a trial (a folder), and its circuit's last image."""
+    """Return the curve of wrong cells in the last attempt in the folder `trial`, and its circuit's last image."""
     rows, image = [], None
     with suppress(RunFolderError):  # a trial may have failed because its folder is damaged
         rows = json.loads(jsonl.thinned(open_run(trial) / JSONL, MOST_POINTS))
@@ -110,7 +110,7 @@ class _Reporter(SweepObserver):
         say(text)
 
     def draw(self, so_far: Sweep) -> None:
-        """Write the page and the rows, and set the time of the next update in proportion to the time that this took."""
+        """Write the page and the rows, and schedule the next update in proportion to the time that this took."""
         started = time.monotonic()
         self._folder.mkdir(parents=True, exist_ok=True)
         files.write_atomically(self._folder / SWEEP_PAGE, html(so_far, is_alone=True).encode())

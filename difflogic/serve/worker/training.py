@@ -1,4 +1,4 @@
-"""Run one try at a training job, from its newest readable checkpoint if there is one, otherwise from the beginning."""
+"""Run one try at a training job, from its newest readable checkpoint if any, otherwise from the beginning."""
 
 import math
 import shutil
@@ -35,15 +35,15 @@ FILM_STEPS, FRAME_MS = 500, 40
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """Outcome of one try at a training: whether it was interrupted, and its results."""
+    """Outcome of one try at a training, with its results."""
 
     interrupted: bool
     progress: dict[str, Any]
-    """Final values of the job's columns, as `Store.release` and `Store.finish` accept them."""
+    """Final values of the job's columns, for `Store.release` and `Store.finish`."""
 
 
 def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a job in its folder, from its newest readable checkpoint. Raises what `Trainer.run` raises.
+    """Train a job in its folder, from its newest readable checkpoint. Raises the errors of `Trainer.run`.
 
     The training handles no signals, since the worker does.
     """
@@ -53,7 +53,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     # An environment `module:Name` would import the module, which a server's job may not. A trial may, since its sweep
     # may have been started by a user of this machine.
     if job.parent is None and isinstance(config, AgentConfig) and ":" in config.environment.id:
-        raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
+        raise ConfigError(f"The environment of a job must not be in a module, got {config.environment.id}.")
     while True:
         try:
             return _train(store, job, config, placement, observer)
@@ -101,7 +101,7 @@ def _train(
 
 
 def _of_trial(request: TrainRequest, path: Path, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a trial of a sweep in the folder `path`; a completed trial's result is its `Outcome`."""
+    """Train a trial of a sweep in the folder `path`; the result of a completed trial is its `Outcome`."""
     started = time.monotonic()
     outcome = trial.train(request, path, placement, observer)
     outcome = replace(outcome, seconds=round(time.monotonic() - started, 3))
@@ -172,7 +172,7 @@ def open_run(path: Path) -> Path:
 
 
 def _set_aside(run: Path, error: CheckpointError) -> bool:
-    """Rename the newest checkpoint, or the whole run if it has no other; return False if there is no checkpoint."""
+    """Rename the newest checkpoint, or the run folder if it has no other; return False if there is no checkpoint."""
     checkpoints = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
     if not checkpoints:
         return False
@@ -185,12 +185,12 @@ def _set_aside(run: Path, error: CheckpointError) -> bool:
     RunFolder(run).close()  # raises RunFolderError if another process holds it
     aside = next(path for number in range(1, 1000) if not (path := run.with_name(f"unusable-{number}")).exists())
     run.rename(aside)
-    say(f"no checkpoint can be used: the run starts again, and the old files are kept in {aside.name}")
+    say(f"no checkpoint is usable: restarting the run, with the old files in {aside.name}")
     return True
 
 
 def clear_unsaved(path: Path) -> None:
-    """Delete a lost worker's run without a checkpoint. Raises RunFolderError if another process holds the run."""
+    """Delete the run of a lost worker if it has no checkpoint. Raises RunFolderError if another process uses it."""
     if path.exists():
         RunFolder(path).close()
         shutil.rmtree(path)

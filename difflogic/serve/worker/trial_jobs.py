@@ -1,7 +1,7 @@
 """Queue the trials of a sweep as jobs for the workers of this machine or of a cluster.
 
 A trial is a training job whose parent is the sweep. Its run is in the job's folder until the trial is over, and is then
-moved to the sweep's folder. After an interruption, the sweep continues with the jobs that are in the queue.
+moved to the sweep's folder. After an interruption, the sweep continues with the queued jobs.
 """
 
 import time
@@ -32,7 +32,7 @@ class TrialJobs:
         priority: int = 0,
         size: int = 0,
     ) -> None:
-        """Manage the trials of the job `sweep` in `folder`; `size` is the minimum of the property of this name."""
+        """Manage the trials of the job `sweep` in `folder`; `size` is the minimum of the property `size`."""
         self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
         self._engine, self._owner, self._priority = engine, owner, priority
         self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
@@ -45,7 +45,7 @@ class TrialJobs:
         return max(1, sum(self._engine in worker.engines for worker in self._store.workers()), self._size)
 
     def submit(self, rung: Rung) -> None:
-        """Queue the trial of `rung`, again if the trial has completed an earlier rung."""
+        """Queue the trial of `rung`, or queue it again if it has completed an earlier rung."""
         job = self._jobs.get(rung.trial)
         if job is None:
             try:
@@ -71,7 +71,7 @@ class TrialJobs:
         return self._store.submit(self._owner, spec)[0]
 
     def ended(self, seconds: float) -> list[tuple[Rung, Outcome]]:
-        """Return the trials that have ended since the last call, after waiting at most `seconds` for the first one."""
+        """Return the rungs that have ended since the last call; wait at most `seconds` for the first one."""
         deadline = time.monotonic() + seconds
         while True:
             finished, self._refused = self._refused, []

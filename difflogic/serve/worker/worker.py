@@ -4,8 +4,8 @@ python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu"
 
 With the device `follow-ups`, a worker runs post-processing jobs, at a lower priority than trainings.
 
-A worker runs as long as its standard input is open: the process that started the worker holds the other end. If that
-end is closed, or a signal arrives that stops a training, the worker saves its job, releases it and ends.
+A worker runs as long as its standard input is open, whose other end belongs to the process that started the worker. If
+that end is closed, or a signal arrives that stops a training, the worker saves its job, releases it and ends.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from difflogic.serve.worker.training import TrainingOutcome
 
 CLAIM_POLL_S = 0.3
-"""Seconds between two polls for a job."""
+"""Seconds between polls for a job."""
 MARK_SEEN_S = 5.0
-"""Seconds between two signs of life from a worker without a job."""
+"""Seconds between signs of life of a worker without a job."""
 FOLLOW_UP_POLL_S = 0.5
-"""Seconds between two checks of the process of a post-processing job."""
+"""Seconds between checks of the process of a post-processing job."""
 Ending = Literal["done", "failed"]
 NICE = 10
 """Niceness of a post-processing worker, which gives trainings a higher priority."""
@@ -59,7 +59,7 @@ EXIT_DEVICE_UNUSABLE = 4
 
 
 class WorkerProcess:
-    """Worker that takes and runs jobs in a loop in the main thread, which receives the signals."""
+    """Worker that takes and runs jobs in a loop in the main thread, where it receives signals."""
 
     def __init__(
         self, store: Store, name: str, device: str, engines: list[str], limits: WorkerLimits, max_memory: int | None
@@ -96,7 +96,7 @@ class WorkerProcess:
         return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
 
     def _has_disk_space(self) -> bool:
-        """Return whether the disk has space for jobs; on a full disk every job would fail."""
+        """Return whether the disk has space for jobs, since on a full disk every job would fail."""
         had, self._had_space = self._had_space, not self.store.is_full()
         if had and not self._had_space:
             log.log_event("a worker waits", logging.ERROR, worker=self.name, why=FULL)
@@ -199,7 +199,7 @@ class WorkerProcess:
                     self.store.release(lease.job.id, lease.number)
                     return
                 if process.seconds > self.limits.follow_up and lease.job.kind != "sweep":
-                    self._finish(lease, "failed", f"It took longer than the limit of {self.limits.follow_up:.0f} s.")
+                    self._finish(lease, "failed", f"It exceeded the time limit of {self.limits.follow_up:.0f} s.")
                     return
                 if process.stalled_s > self.limits.stalled:
                     self._fail_try(lease, f"it made no progress for {self.limits.stalled:.0f} s")
@@ -217,12 +217,12 @@ def _why_not_saved(error: Exception) -> str:
     """Return why a run could not be saved: a system error, or another process that holds the folder."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if not isinstance(cause, OSError):
-        return "another process holds its run folder"
-    return f"its run could not be saved ({cause.strerror or cause}); the last checkpoint is kept"
+        return "its run folder is in use by another process"
+    return f"its run could not be saved ({cause.strerror or cause}); the last checkpoint remains"
 
 
 def _end_with_parent(limits: WorkerLimits) -> None:
-    """Stop this process when standard input closes, as its parent ended; kill it after `WorkerLimits.stop` seconds."""
+    """Stop this process if standard input closes, as its parent ended; kill it after `WorkerLimits.stop` seconds."""
     while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
         pass
     # This has the effect of SIGTERM: the current epochs are completed, and the run is saved.

@@ -101,7 +101,7 @@ def test_an_archive_is_unpacked(tmp_path: Path) -> None:
     file = archived((f"{JOB}/b.txt", b"b"), (f"{JOB}/a.txt", b"a"))
     assert unpack(file, JOB, tmp_path / "new" / "run") == ["a.txt", "b.txt"]
     assert (tmp_path / "new/run/a.txt").read_bytes() == b"a"
-    with pytest.raises(UsageError, match="not an empty folder"):
+    with pytest.raises(UsageError, match="Expected an empty or new folder"):
         unpack(file, JOB, tmp_path / "new" / "run")
 
 

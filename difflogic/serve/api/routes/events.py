@@ -38,7 +38,7 @@ class EventStream(StreamingResponse):
         """Send the events, and remove the listener when the connection ends. Raises ApiError for too many streams."""
         most = self._context.settings.connections.streams
         if self._context.feed.streams[self._owner] >= most:
-            raise ApiError(429, "too_many_streams", f"You already have {most} event streams open: close some of them.")
+            raise ApiError(429, "too_many_streams", f"You already have {most} open event streams: close some of them.")
         self._count_listeners(1)
         try:
             await super().__call__(scope, receive, send)

@@ -30,7 +30,7 @@ def ready(context: ServiceContext) -> Any:
     now = context.store.clock()
     alive = [worker for worker in context.store.workers() if worker.engines and now - worker.seen < ALIVE_S]
     if not alive:
-        raise ApiError(503, "no_worker", "No worker was seen recently: jobs would wait.")
+        raise ApiError(503, "no_worker", "No worker was seen recently, so jobs would remain queued.")
     return reply({"status": "ready", "workers": len(alive)})
 
 

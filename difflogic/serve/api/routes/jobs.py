@@ -72,7 +72,7 @@ async def preview(request: Request, context: ServiceContext, _caller: CurrentCal
 
 
 async def _with_submission(request: Request, context: Context, use: Callable[[Submission], Response]) -> Response:
-    """Return the response of `use` to a request's submission. A thread reads the images and computes the cost."""
+    """Return the response of `use` to a request's submission, whose images are read in a thread."""
     async with bodies.submission(request) as (job, uploads):
         job_request = bodies.request_of(JobRequest, job)
 
@@ -93,7 +93,7 @@ def _submit(
     priority: int = 0,
     origin: JobRecord | None = None,
 ) -> tuple[JobRecord, bool]:
-    """Queue a job and return it with True, or return the job of an earlier request with this `key` and False.
+    """Queue a job and return it with True, or return the earlier job with this idempotency `key` and False.
 
     `priority` is that of the request, not that of a source or origin. The job belongs to the owner of its source, or of
     the cloned job `origin`, even if an operator makes the request.
@@ -120,7 +120,7 @@ def _submit(
 
 def _check_priority(caller: Caller, priority: int) -> None:
     if priority > 0 and not caller.may_hurry:
-        message = "You may give your jobs a priority of at most 0: ask the server's operator for more."
+        message = "The priority of your jobs must be at most 0: ask the server's operator for permission for more."
         raise ApiError(403, "priority", message)
 
 
@@ -214,7 +214,7 @@ def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respon
 
 
 def _add_action(action: Any, part: type[AnyRequest]) -> None:
-    """Add the route of an action that creates a job from another job; `part` is the action's request class."""
+    """Add the route of an action that creates a job from another job; `part` is the class of its request."""
 
     async def make(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
         action_request = await bodies.read_request(part, request)
@@ -244,7 +244,7 @@ def _hardened(context: Context, job: JobRecord, request: HardenRequest) -> JobSp
     """Return the specification of a training that continues `job` until its unconverged gates have converged."""
     _check_source(job, "train")
     if job.config is None:
-        raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
+        raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue.")
     if is_policy(job.config):
         message = "Agents use discrete gates from the first step: they have no unconverged gates to harden."
         raise ApiError(409, "no_circuit", message)
@@ -290,7 +290,7 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
 
 
 def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
-    """Raise ApiError if a training with `config` cannot start from the gates of `source` because the shapes differ."""
+    """Raise ApiError if a training with `config` cannot begin with the gates of `source`, whose shapes differ."""
     if is_policy(source) or is_policy(config):
         if (difference := agent_shape.difference(config, source)) is not None:
             raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {difference}.")
@@ -309,12 +309,12 @@ def _follow_up(context: Context, source: JobRecord, kind: Kind, request: AnyRequ
     """Return the specification of a post-processing job of this `kind` for the circuit of `source`."""
     options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(request).items()}
     if kind == "build" and not can_build(source):
-        raise ApiError(409, "no_circuit", "No circuit can be built for this task: it has to be trained.")
+        raise ApiError(409, "no_circuit", "No circuit can be built for this task: train it instead.")
     if is_policy(trained(source.config)) and kind != "evaluate":
         if kind == "prove":
-            raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
+            raise ApiError(409, "no_circuit", "Only simplified controllers can be proved: simplify it first.")
         check_controller(context.store.job_folder(source).run, options)
     if options.get("every_start") and source.kind == "simplify":
-        message = "every_start is only for trainings: a simplified circuit is proved equal to its original."
+        message = "every_start is only for trainings, not for simplified circuits: omit it."
         raise ApiError(422, "invalid_request", message)
     return JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)

@@ -26,7 +26,7 @@ router = APIRouter(tags=["results"])
 ROWS = 10_000
 """Maximum number of rows in one response, unless a single epoch of a large population has more."""
 POINTS = 1000
-"""Maximum number of epochs per job in a comparison; a population has fewer, since ROWS limits its rows."""
+"""Maximum number of epochs per job in a comparison; fewer for a population, since ROWS limits its rows."""
 EVALUATIONS = 200
 """Maximum number of evaluations per response in a history of gates; more cannot be distinguished on a page."""
 NAMES = json.dumps(GATES)
@@ -86,7 +86,7 @@ def gates(context: ServiceContext, job: OwnJob) -> Any:
     """Return the number of gates per layer and kind at each evaluation; in a population, those of the best model."""
     history = jsonl.thinned(context.store.job_folder(job).gates, EVALUATIONS)
     if history == NOTHING:
-        raise ApiError(404, "no_evaluation", "There was no evaluation yet.")
+        raise ApiError(404, "no_evaluation", "The job has not been evaluated yet.")
     return reply_text(f'{{"names":{NAMES},"history":{history}}}')
 
 
@@ -115,7 +115,7 @@ def file(
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(b64decode(job.options["data"]), 200, headers, media_type)
     if path is None:
-        message = f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
+        message = f"Unknown file of the job {job.id}: GET /jobs/{job.id}/files lists all."
         raise ApiError(404, "no_file", message)
     if name in artefacts.PAGES:
         return FileResponse(path, 200, artefacts.PAGE_HEADERS, "text/html", content_disposition_type="inline")
