@@ -176,7 +176,7 @@ def test_actions_for_automata_are_refused_for_agents(live: Live, client: httpx.C
     assert "no unconverged gates" in client.post(f"/jobs/{job}/harden").json()["error"]["message"]
     for preset, words in (
         ("acrobot", "expected environment {'id': 'Acrobot-v1'}"),
-        ("lizard", "environment should be"),
+        ("lizard", "expected environment"),
     ):
         answer = client.post("/jobs", json={"preset": preset, "init_from": job})
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")

@@ -145,7 +145,7 @@ def test_a_generated_token_is_its_owners_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no token"),
+        ("", "got none"),
         ("ann:short", "16 to 200"),
         ("ann\nben", "must be NAME: TOKEN"),
         (f"ann:{ANN}\nann:{BEN}", "unique name"),
