@@ -64,7 +64,7 @@ def test_table_becomes_a_classifier(live: Live, files: dict[str, bytes], label: 
         ({"labels": LABELS}, {"label": "label"}, "requires its table as the file `data`"),
         ({"data": CSV, "target": CSV}, {"label": "kind"}, "no file except `labels`"),
         ({"labels": gif(frames(1))}, {"preset": "lizard"}, "requires `label`, the name of the classes"),
-        ({"data": CSV}, {"label": "kind", "until_solved": True}, "is never solved"),
+        ({"data": CSV}, {"label": "kind", "until_solved": True}, "Classifiers do not support"),
         ({"data": CSV}, {"label": "kind", "sweep": {"over": {"seed": "0..1"}}}, "Classifiers do not support"),
         ({"data": gzip.compress(b"x" * (1 << 28))}, {"label": "kind"}, "data"),
         ({"data": npz(x=RANDOM.normal(size=(40_000, 8)), kind=np.arange(40_000) % 2)}, {"label": "kind"}, "fewer rows"),
