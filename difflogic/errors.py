@@ -114,7 +114,7 @@ class FaultyTaskError(DifflogicError):
 
 
 class FaultyEnvironmentError(DifflogicError):
-    """An environment raised an error, or returned numbers or episodes from which no agent can learn."""
+    """An environment raised an error, or returned invalid numbers or unusable episodes."""
 
 
 class ServiceError(DifflogicError):

@@ -96,7 +96,7 @@ def prove(
     run = Path(given)
     if source.is_of_agents(run):
         raise UsageError(
-            f"A controller or classifier can only be compared: name another one, as in `difflogic prove {run} FILE`."
+            f"A controller or classifier is proved equal to another one: give both, as in `difflogic prove {run} FILE`."
         )
     if run.is_file() and run.suffix != ".safetensors":
         claims, folder = [_claim_of_file(run, every_start, size)], None

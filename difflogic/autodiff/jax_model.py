@@ -18,7 +18,7 @@ Logits = dict[str, list[Any]]
 
 
 def coefficients(logits: Any, hard: bool) -> Any:
-    """Return the coefficients `[..., out, 4]` of logits `[..., out, 16]`, of the argmax gates if `hard`."""
+    """Return the gates' coefficients `[..., out, 4]` for `logits [..., out, 16]`; if `hard`, of the argmax gates."""
     weights = jax.nn.one_hot(logits.argmax(-1), 16) if hard else jax.nn.softmax(logits)
     # By default JAX multiplies on a GPU with ten bits of mantissa: the first loss is 230.83 instead of 231.27.
     return jnp.matmul(weights, TABLE, precision="highest")

@@ -11,7 +11,7 @@ Tensors = list[torch.Tensor]
 
 
 def coefficients(logits: torch.Tensor, hard: bool) -> torch.Tensor:
-    """Return the coefficients `[..., out, 4, 1]` of logits `[..., out, 16]`, of the argmax gates if `hard`."""
+    """Return the gates' coefficients `[..., out, 4, 1]` for `logits [..., out, 16]`; if `hard`, of the argmax gates."""
     weights = torch.nn.functional.one_hot(logits.argmax(-1), 16).float() if hard else logits.softmax(-1)
     return (weights @ torch.tensor(TABLE, device=logits.device)).unsqueeze(-1)
 

@@ -35,7 +35,7 @@ class Work:
     soft_evaluations: int
     """Number of gate evaluations in the forward pass of one train step."""
     hard_evaluations: int
-    """Number of gate evaluations in one hard evaluation, on the evaluation grids and the training batch."""
+    """Number of gates that one evaluation of the hard circuit computes, on evaluation grids and training batch."""
     states: int
     """Number of channel values of all cells in the states before all steps."""
     nodes: int

@@ -1,4 +1,4 @@
-"""Training on this machine, shared by all commands that train: build the request, open the engine, report the end."""
+"""Training on this machine, for all commands that train: build the request, open the engine, report the result."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def toml_value(text: str, owner: str) -> Any:
     # After a line break, TOML reads a second assignment as another field.
     if len(data) > 1:
         more = ", ".join(name for name in data if name != "value")
-        raise UsageError(f"{owner} takes one value, but another field or table follows, {more}: give {owner} for each.")
+        raise UsageError(f"{owner} takes one value, but another field or table follows, {more}: give each separately.")
     return data["value"]
 
 

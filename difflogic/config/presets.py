@@ -82,7 +82,7 @@ PERCEIVE = (9, 8, 4, 2)
 
 
 def checkerboard(small: bool = False) -> Config:
-    """Return the preset of a 16x16 checkerboard from noise in 20 steps, with 3040 gates, or 1496 if `small`."""
+    """Return the preset that forms a 16x16 checkerboard from noise in 20 steps, with 3040 gates, or 1496 if `small`."""
     # Wide layers mix the 264 inputs, narrow ones reduce them to the 8 bits of the new cell.
     hidden = (*(256,) * (4 if small else 10), 128, 64, 32, 16, *(() if small else (8,)))
     return Config(

@@ -255,7 +255,7 @@ def _of_idx(path: Path, label: str) -> LabelledTable:
     other = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
     if other == path or not other.is_file():
         raise DataError(
-            "it has no labels: put a file of labels next to it, train-labels-idx1-ubyte for train-images-idx3-ubyte."
+            "no labels: put a file of labels next to it, as train-labels-idx1-ubyte for train-images-idx3-ubyte."
         )
     images = array_files.read_idx(path)
     return LabelledTable.of(images.reshape(len(images), -1), array_files.read_idx(other), label=label)

@@ -68,7 +68,7 @@ class Size(NamedTuple):
         """Parse `24x24`. Raises UsageError."""
         match = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
         if match is None:
-            raise UsageError(f"Expected WIDTHxHEIGHT in cells, such as 24x24, got {text[:80]!r}.")
+            raise UsageError(f"Expected a size WIDTHxHEIGHT in cells, such as 24x24, got {text[:80]!r}.")
         return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:

@@ -98,7 +98,7 @@ def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_h
     placed = [place(each, require_hardware, trusted=True).engine for each in selectors if len(set(kinds)) > 1]
     names = [engine.selector for engine in placed]
     if len(set(names)) < max(2, len(selectors)):
-        raise UsageError(f"Expected at least two different devices, got {', '.join(selectors)}.")
+        raise UsageError(f"Expected at least two devices, each named once, got {', '.join(selectors)}.")
     known = None if earlier is None or list(earlier.variant) != names else list(earlier.variant.values())
     made = cast("Engine", shared.SharedEngine(placed, known))
     return Placement(made, f"the population is shared by {', '.join(names)}")

@@ -1,6 +1,6 @@
 """Tests of a trained circuit; each test returns a Measure, or None if it does not apply to the circuit's task.
 
-Sources: the evaluations of the authors' notebook (a grid four times as large for 4T steps, fault tolerance,
+Sources: the evaluations in the notebook of the paper's authors (a grid four times as large for 4T steps, faults,
 self-healing, 4000 asynchronous steps with damage after each step), and similar evaluations for other tasks.
 """
 

@@ -39,7 +39,7 @@ from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, u
 #
 # Buffers of a train step are not cleared: each is written before it is read, and partials begin with an assignment.
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_sizes", "_step_ranges", "_event_indices")
-"""Attributes of a workspace that, except for the plan, do not depend on its schedule."""
+"""Attributes of a workspace to copy if only its schedule changes; `plan` is then replaced."""
 
 
 class Workspace:

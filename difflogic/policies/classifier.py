@@ -37,7 +37,7 @@ class Rows:
         if table is None or table.sha256 != config.table.sha256:
             raise UsageError(
                 f"The configuration {config.name} needs its own table, with the label {config.table.label}, got "
-                f"{'none' if table is None else 'another table'}: pass it as `table`, or with --data FILE --label "
+                f"{'none' if table is None else 'another table'}: pass the table as `table`, or by --data FILE --label "
                 f"{config.table.label}."
             )
         self.config, self.table, self.spaces = config.table, table, spaces(config.table)

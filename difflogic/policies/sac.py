@@ -24,7 +24,7 @@ ITERATION = 1000
 SAVED = ("observations", "actions", "rewards", "following", "terminated")
 """Columns of the replay buffer that are saved in a checkpoint."""
 REACH = 3.0
-"""Bound of a gate actor's means before tanh; tanh(3) is 0.995, nearly the bound of actions."""
+"""Bound on a gate actor's means before tanh; tanh(3) is 0.995, close to the bound on actions, 1."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
 """Minimum and range of the logarithm of a spread; spreads are between exp(-5) = 0.007 and exp(2) = 7.4."""
 

@@ -1,4 +1,4 @@
-"""Hard circuit on one large grid in NumPy. Reference of `simulate.wgsl`; all engines are tested against it."""
+"""Hard circuit on one large grid in NumPy. Reference for `simulate.wgsl`; all engines are tested against it."""
 
 import numpy as np
 

@@ -113,7 +113,7 @@ def load(path: Path, member: int | None = None) -> Chosen:
         result = f"with {counted(model.best, 'wrong cell')}" if model.best else "right"
         text += f", {result} on its evaluation grids" if model.epoch else ", built without training"
     if model.state.epoch < saved.epoch:
-        text += f"; the last is of epoch {saved.epoch}"
+        text += f"; the last is from epoch {saved.epoch}"
     return Chosen(folder, model, saved.epoch, saved.seeds, text + ".", is_best, Path(path))
 
 

@@ -118,7 +118,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
     else:
         described = Spec.load(out / spec.NAME)
         if trials is not None and trials < described.most:
-            raise UsageError(f"Expected --trials of at least {described.most}, as in the sweep, got {trials}.")
+            raise UsageError(f"--trials must be at least {described.most}, as the sweep has so far, got {trials}.")
         described = described if trials is None else described.with_(trials=trials)
     with folders.locked(out):
         files.check_links(out)
@@ -127,7 +127,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
 
 
 class Course:
-    """Search of a sweep: chooses and ranks trials in a fixed order and submits them to workers."""
+    """Search procedure of a sweep: chooses and ranks trials in a fixed order and submits them to workers."""
 
     def __init__(self, described: Spec, out: Path, workers: Workers, observer: SweepObserver) -> None:
         self._spec, self._out, self._workers, self._observer = described, out, workers, observer

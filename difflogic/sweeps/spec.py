@@ -163,7 +163,7 @@ class Spec(SweepRequest, Document):
 
     @property
     def sign(self) -> int:
-        """Factor of the metric for minimization: 1 if lower values are better, -1 if higher values are better."""
+        """Sign by which to multiply the metric so that lower is better: 1, or -1 if higher values are better."""
         return -1 if self.metric == "return" else 1
 
     @property

@@ -96,7 +96,7 @@ def inside(path: Path, folder: Path) -> Path:
     """Return `path` after checking that it is inside `folder`, for files that are to be written or published.
 
     Raises:
-        RunFolderError: A link leads the path out of the folder.
+        RunFolderError: The path leads out of the folder through a link.
     """
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise RunFolderError(f"{path} leads out of {folder} through a link: replace the link by a file or folder.")

@@ -39,7 +39,7 @@ def check_dtype(dtype: np.dtype[Any], device: Device) -> None:
     """Raise UsageError if tensors on the device do not support the dtype."""
     if dtype != np.float32 and (dtype != np.float64 or device.adapter is not None):
         raise UsageError(
-            f"{dtype.name} is not supported on {device.described()}: a tensor is float32, or on the processor float64."
+            f"{dtype.name} is not supported on {device.described()}: tensors must be float32 (on a CPU also float64)."
         )
 
 

@@ -147,7 +147,7 @@ class Tensor:
         if not (new.ndim == self.ndim > 0 and new.shape[1:] == self.shape[1:]):
             raise ShapeError(f"assign_rows needs rows of the shape {self.shape[1:]}, got the shape {new.shape}.")
         if first < 0 or first + len(new) > self.shape[0]:
-            raise ShapeError(f"Rows {first} to {first + len(new) - 1} do not fit into {self.shape}.")
+            raise ShapeError(f"Rows {first} to {first + len(new) - 1} are out of range for the shape {self.shape}.")
         self._arrays.assign_rows(first, self.data, new)
 
     def to(self, device: Device | str) -> Tensor:

@@ -26,7 +26,7 @@ SHARE = 0.05
 
 
 def observer(engine: Engine) -> Observer:
-    """Return the default observer: a live display in a notebook, otherwise an observer without effect."""
+    """Return the default observer: a live display in a notebook, otherwise one that does nothing."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return Observer() if getattr(shell, "kernel", None) is None else LiveDisplay(engine)
 

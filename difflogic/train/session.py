@@ -131,7 +131,7 @@ class Session(ABC, Generic[M, R]):
         """Prepare the first epoch of this process. Raises BrokenOffError."""
 
     def reason_to_stop(self) -> str | None:
-        """Return the reason to stop early after this evaluation, or None. A resumed run gives the same reason."""
+        """Return the reason to stop early after the latest evaluation, or None. A resumed run gives the same reason."""
 
     def finish(self) -> None:
         """Run the final evaluation or the finishing passes after the last epoch. Raises BrokenOffError."""

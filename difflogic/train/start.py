@@ -124,7 +124,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
     complete = min(map(len, rows))
     if complete < saved.epoch:
         raise CheckpointError(
-            f"The metrics in {folder.path} end at epoch {complete}, but its checkpoint is of epoch "
+            f"The metrics in {folder.path} end at epoch {complete}, but its checkpoint is from epoch "
             f"{saved.epoch}: restore metrics.jsonl, or start a new run with `init_from` {files.quoted(folder.path)}."
         )
     if saved.epoch < epochs:

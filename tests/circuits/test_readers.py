@@ -198,7 +198,7 @@ def test_gates_of_many_inputs_and_constants_are_read() -> None:
             "the port 'in', which the device 'i_0'",
         ),
         (lambda data: data["connectors"][0]["from"].update(port="in"), "must lead from the port 'out' of a device"),
-        (lambda data: data["connectors"].append({"from": 1}), "A connector must have from and to"),
+        (lambda data: data["connectors"].append({"from": 1}), "A connector must have 'from' and 'to'"),
         (
             lambda data: data["connectors"].append(connector("i_0", "void", "in")),
             "must lead from the port 'out' of a device",

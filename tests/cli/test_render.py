@@ -156,7 +156,7 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
         (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates does not show a rollout: drop --steps."),
         (["-o", "no/film.gif"], "/no does not exist. Create it first."),
         (["-o", "film.gif", "--size", "2x9"], "2"),
-        (["-o", "film.gif", "--size", "9"], "Expected WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
+        (["-o", "film.gif", "--size", "9"], "Expected a size WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
         (["-o", "film.gif", "--channels", "2"], "Expected a channel from 0 to 1, got 2."),
         (["-o", "film.gif", "--channels", "red"], "'red' is not a channel: expected loss, all, or a number."),
         (["-o", "film.gif", "--at", "9"], "Expected steps from 0 to 3, the length of the rollout, got 9."),

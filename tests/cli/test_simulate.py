@@ -167,7 +167,7 @@ def test_until_stops_at_a_repeated_state(
     done = simulate("--start", "start.rle", "--size", "12x12", "--steps", most, "--until", until)
     assert done.code == 0, done.errors
     assert f"\n{steps} steps in" in done.out
-    assert ("again" in done.out) == (said is not None)
+    assert ("equals step" in done.out) == (said is not None)
     assert said is None or said in done.out
 
 
@@ -198,7 +198,7 @@ def test_blocks_without_colours_or_half_blocks(encoding: str, system: Any, shown
     ("options", "complaint"),
     [
         (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
-        (["--size", "9"], "Expected WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
+        (["--size", "9"], "Expected a size WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
         (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, numba, gpu or reference."),
         (["--fire-rate", "0"], "--fire-rate must be between"),
         (["--density", "1.5"], "--density must be between 0 and 1, got 1.5."),
@@ -209,7 +209,10 @@ def test_blocks_without_colours_or_half_blocks(encoding: str, system: Any, shown
         (["--live", "--json"], "--live and --json cannot be used together: give one of them."),
         (["--live"], "--live requires a terminal: give -o FILE.gif instead."),
         (["--visible", "2"], "visible must be 1 to 1, the number of channels, got 2."),
-        (["--until", "period"], "--until must be still, period:N (at most N steps) or steps, got 'period'."),
+        (
+            ["--until", "period"],
+            "--until must be 'still', 'steps' or 'period:N' with a maximum period N, got 'period'.",
+        ),
         (["--until", "still", "--fire-rate", "0.5"], "--until still needs all cells to be updated in each step"),
         (["--steps", "-1"], "'--steps': -1 is not in the range x>=0."),
     ],

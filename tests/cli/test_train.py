@@ -204,9 +204,9 @@ BAD_INPUT = [
      "--set requires SECTION.FIELD=VALUE, such as optimizer.lr=0.06, got 'optimizer.lr'."),
     (["train", "tiny", "--set", "optimizer.lr=fast"], "optimizer.lr must be a number between 0 and 1e+30, got 'fast'."),
     (["train", "tiny", "--set", "train.epochs=2\n[x]"], "--set takes one value, but another field or "
-        "table follows, x: give --set for each."),
+        "table follows, x: give each separately."),
     (["init", "lizard", "--set", "train.epochs=2\nseed = 3"], "--set takes one value, but another field "
-        "or table follows, seed: give --set for each."),
+        "or table follows, seed: give each separately."),
     (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
      "--set has tables or lists that are nested too deeply."),
     (["train", "tiny", "--set", "optimizer.lr.a.a=1"],

@@ -114,7 +114,7 @@ def test_a_faster_device_has_more_members(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ("--devices cpu,reference", "--devices requires a population: give --population of 2 or more"),
         ("--devices cpu,reference --population 2 --engine cpu", "--devices cannot be used with --engine"),
-        ("--devices cpu,cpu --population 2", "Expected at least two different devices, got cpu, cpu."),
+        ("--devices cpu,cpu --population 2", "Expected at least two devices, each named once, got cpu, cpu."),
         ("--devices cpu,tpu --population 2", "Unknown engine 'tpu'"),
     ],
 )

@@ -274,7 +274,7 @@ def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
     ):
         code, told = refusal(capsys, "train", *less)
         assert (code, sentence in told) == (2, True), told
-    with pytest.raises(UsageError, match="got none: pass it"):
+    with pytest.raises(UsageError, match="got none: pass the table"):
         difflogic.fit(of_table(load_table(file, "kind")))
 
 

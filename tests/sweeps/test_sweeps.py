@@ -195,7 +195,7 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
     done, _ = swept(tmp_path / "sweep", described({"seed": "0..1"}))
     for words, code, sentence in (
         ("checkerboard-small --over seed=0..1 -o {}", 1, "is not empty: continue its run with --resume"),
-        ("--resume {} --trials 1", 2, "Expected --trials of at least 2, as in the sweep, got 1."),
+        ("--resume {} --trials 1", 2, "--trials must be at least 2, as the sweep has so far, got 1."),
         ("--resume {}/best", 2, "best does not contain a sweep: expected a folder with sweep.toml."),
         ("checkerboard-small --over seed=0..1 --devices gpu:77 -o {}/new", 1, "No GPU adapter matches '77'"),
     ):

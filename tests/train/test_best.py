@@ -32,7 +32,7 @@ def test_latest_of_equally_good_circuits_is_saved(run: Run) -> None:
     assert (found.epoch, found.last, run.wrong) == (10, 12, 3)
     assert found.told == (
         f"{run.path}: the best circuit, of epoch 10, with 3 wrong cells on its evaluation grids; "
-        "the last is of epoch 12."
+        "the last is from epoch 12."
     )
     assert checkpoint.load(run.path).state.epoch == run.state.epoch == 12
     assert trained_circuit.load(run.path).epoch == 10
@@ -100,7 +100,7 @@ def test_damaged_best_is_named(run: Run, config: Config, one: Engine) -> None:
     observer = Observer()
     observer.noticed = told.append  # type: ignore[method-assign]
     Trainer(config, Scripted(one, {})).run(resume=run.path, observer=observer)
-    assert "is left out" in told[0]
+    assert "is ignored" in told[0]
     assert not (run.path / checkpoint.BEST).exists()
 
 

@@ -86,7 +86,7 @@ def test_rows_of_another_seed_are_refused(config: Config, one: Engine, tmp_path:
     path = Trainer(config, one).run(epochs=5, out=tmp_path / "run", population=2).path
     journal = path / "metrics.jsonl"
     journal.write_text(journal.read_text().replace('"seed": 24, "epoch": 4', '"seed": 25, "epoch": 4'))
-    with pytest.raises(CheckpointError, match="end at epoch 3, but its checkpoint is of epoch 5"):
+    with pytest.raises(CheckpointError, match="end at epoch 3, but its checkpoint is from epoch 5"):
         Trainer(config, one).run(resume=path)
 
 

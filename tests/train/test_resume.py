@@ -285,7 +285,7 @@ def test_newer_rows_are_cut(population: int, whole: Whole, config: Config, engin
 def test_missing_rows_are_an_error(config: Config, engine: Engine, finished: Run) -> None:
     journal = finished.path / "metrics.jsonl"
     journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:4]))
-    with pytest.raises(CheckpointError, match=r"end at epoch 4, but its checkpoint is of epoch 12: restore metrics"):
+    with pytest.raises(CheckpointError, match=r"end at epoch 4, but its checkpoint is from epoch 12: restore metrics"):
         Trainer(config, engine).run(resume=finished.path)
 
 

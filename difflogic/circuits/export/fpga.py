@@ -148,7 +148,7 @@ def device_of(family: str, device: str | None) -> str:
 def report(
     grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE, tell: Tell = lambda _: None
 ) -> Report:
-    """Return the resources of a grid on a device. Each tool may run for `seconds`; `tell` receives progress messages.
+    """Return the resources of a device that a grid uses. Tools may run for `seconds`; `tell` takes progress messages.
 
     Raises UsageError for an unknown device, and ToolError if yosys is missing, times out or gives an impossible result.
     """

@@ -45,7 +45,9 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     """Return the netlist of a parsed DigitalJS file. Raises CircuitError if it is invalid."""
     devices, connectors = data["devices"], data["connectors"]
     if not isinstance(devices, dict) or not isinstance(connectors, list) or data.get("subcircuits"):
-        raise CircuitError("A DigitalJS circuit needs devices by name, a list of connectors and no subcircuits.")
+        raise CircuitError(
+            "A DigitalJS circuit must have an object of devices, a list of connectors, and no subcircuits."
+        )
     for name, device in devices.items():
         if not isinstance(device, dict) or device.get("bits", 1) != 1 or device.get("bits") is True:
             raise CircuitError(f"The device {name!r} must be an object with one bit.")
@@ -104,7 +106,7 @@ def _ports(
             is_valid = source in devices and target in devices and connector["from"]["port"] == "out"
         except (KeyError, TypeError) as error:
             raise CircuitError(
-                f"A connector must have from and to, each with id and port, got {connector!r:.80}."
+                f"A connector must have 'from' and 'to', each with 'id' and 'port', got {connector!r:.80}."
             ) from error
         if not is_valid or not isinstance(port, str):
             raise CircuitError(

@@ -60,7 +60,7 @@ class Repetition:
             return None
         match = re.fullmatch(r"still|period:([1-9]\d{0,8})", until)
         if match is None:
-            raise UsageError(f"--until must be still, period:N (at most N steps) or steps, got {until!r}.")
+            raise UsageError(f"--until must be 'still', 'steps' or 'period:N' with a maximum period N, got {until!r}.")
         if spec.asynchronous:
             raise UsageError(
                 f"--until {until} needs all cells to be updated in each step (--fire-rate 1): if cells fire at random, "

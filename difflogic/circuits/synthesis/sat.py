@@ -74,7 +74,7 @@ class Solver(AbstractContextManager["Solver"]):
             self.add([*clause, *otherwise])
 
     def solve(self, assumptions: list[int]) -> bool | None:
-        """Return whether all clauses are satisfiable with all variables `assumptions` true; None if undecided."""
+        """Return whether the clauses are satisfiable under `assumptions`, variables set to true; None if undecided."""
         try:
             if self._conflicts is None:
                 answer: bool | None = self._engine.solve(assumptions=assumptions)

@@ -159,7 +159,7 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
     unused = [name for name, value in options.items() if value not in (None, False) and name not in OF_EPISODES]
     if unused or what == "gates":
         names = ", ".join(map(written, unused)) or "--what gates"
-        raise UsageError(f"An episode of agents does not support some of the options: drop {names}.")
+        raise UsageError(f"These options are not supported for agents: drop {names}.")
     if what == "loss":
         out.write(curves(path))
         echo(f"Written: {out}")

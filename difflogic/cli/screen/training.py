@@ -252,7 +252,7 @@ def interrupter(run: Run | AgentRun) -> str:
 
 
 def interruption(run: Run | AgentRun, path: Path) -> str:
-    """Return a sentence about an interruption, and how to continue the run in the folder `path`."""
+    """Return a message that the run in the folder `path` was interrupted, and how to continue it."""
     done, total, unit = run.epoch, run.config.epochs, run.config.unit
     # If the signal arrived during the last epochs, the run is complete.
     if run.complete and done >= total:

@@ -42,8 +42,8 @@ class HardPlan(NamedTuple):
     outputs: Array
     """int64 `[C]`: channels that are needed."""
     counts: Array
-    """int64 `[C, 3]`: lengths of the prefixes of these three lists for the last step (level 1), the step before it, and
-    so on; the steps before those of the last level use the prefixes of the last level."""
+    """int64 `[C, 3]`: lengths of the prefixes of `code`, `patch_rows` and `outputs` for the last step (level 1), the
+    step before it, and so on; steps before those of the last level use the prefixes of the last level."""
     levels: Array
     """int64 `[1]`: number of levels in use."""
     aliases: Array
@@ -208,7 +208,7 @@ def _source(program: Program, instance: int, side: int, aliases: Array) -> int:
 
 @inlined
 def _simplify(program: Program, instance: int, words: Array, aliases: Array, form: Array) -> int:
-    """Write the simplified form of an instance; return the node or constant that it equals, otherwise its own node."""
+    """Simplify a gate instance and write it to `form`; return the node or constant that it equals, or its own node."""
     a = aliases[program.records[RECORD * instance + A] // TILE]
     b = aliases[program.records[RECORD * instance + B] // TILE]
     c0, ca, cb, cab = words[0], words[1], words[2], words[3]

@@ -1,4 +1,4 @@
-"""Clip gradients element by element, then update the logits with AdamW. Reference of `adamw.wgsl`.
+"""Clip gradients element by element, then update the logits with AdamW. Reference implementation of `adamw.wgsl`.
 
 Source: Loshchilov & Hutter 2019, as optax computes it: epsilon outside the root, decoupled decay.
 """

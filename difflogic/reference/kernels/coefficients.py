@@ -1,4 +1,4 @@
-"""Coefficients of soft gates, and the most probable function of each gate. Reference of `coefficients.wgsl`."""
+"""Coefficients of soft gates, and the most probable function of each gate. Reference for `coefficients.wgsl`."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Finish the gradient computation: decide whether the optimiser makes a step. Reference of `commit.wgsl`."""
+"""Finish the gradient computation: decide whether the optimiser makes a step. Reference for `commit.wgsl`."""
 
 import numpy as np
 

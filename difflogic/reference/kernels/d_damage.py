@@ -1,4 +1,4 @@
-"""Clear the adjoints of damaged cells. Reference of `d_damage.wgsl`."""
+"""Clear the adjoints of damaged cells. Reference implementation of `d_damage.wgsl`."""
 
 from difflogic.core.wiring import PATCH
 from difflogic.engine.shape import Array, Shape

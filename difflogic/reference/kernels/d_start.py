@@ -1,4 +1,4 @@
-"""Adjoint of the initial state, for circuit functions. Reference of `d_start.wgsl`."""
+"""Adjoint of the initial state, for circuit functions. Reference implementation of `d_start.wgsl`."""
 
 from difflogic.engine.shape import Array, Shape
 from difflogic.reference.kernels.grid import gather

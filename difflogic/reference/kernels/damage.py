@@ -1,4 +1,4 @@
-"""Set squares of a state to zero. Reference of `damage.wgsl`."""
+"""Set squares of a state to zero. Reference implementation of `damage.wgsl`."""
 
 import numpy as np
 import numpy.typing as npt

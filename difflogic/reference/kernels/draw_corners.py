@@ -1,4 +1,4 @@
-"""Sample the corners of an epoch's damage squares. Reference of `draw_corners.wgsl`."""
+"""Sample the corners of an epoch's damage squares. Reference implementation of `draw_corners.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c

@@ -1,4 +1,4 @@
-"""Store the random key of an epoch's faults. Reference of `draw_faults.wgsl`."""
+"""Store the random key of an epoch's faults. Reference implementation of `draw_faults.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c

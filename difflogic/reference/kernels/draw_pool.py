@@ -1,4 +1,4 @@
-"""Sample a batch from the pool. Reference of `draw_pool.wgsl`."""
+"""Sample a batch from the pool. Reference implementation of `draw_pool.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c

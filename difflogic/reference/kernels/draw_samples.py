@@ -1,4 +1,4 @@
-"""Sample a batch from a data set: initial states and targets. Reference of `draw_samples.wgsl`."""
+"""Sample a batch from a data set: initial states and targets. Reference implementation of `draw_samples.wgsl`."""
 
 import numpy as np
 

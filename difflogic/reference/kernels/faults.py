@@ -1,4 +1,4 @@
-"""Flip bits and apply stuck cells in a state. Reference of `faults.wgsl`."""
+"""Flip bits and apply stuck cells in a state. Reference implementation of `faults.wgsl`."""
 
 import numpy as np
 import numpy.typing as npt

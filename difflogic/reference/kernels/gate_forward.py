@@ -1,4 +1,4 @@
-"""One CA step of the soft circuit. Reference of `gate_forward.wgsl`."""
+"""One CA step of the soft circuit. Reference implementation of `gate_forward.wgsl`."""
 
 import numpy as np
 

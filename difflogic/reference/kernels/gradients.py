@@ -1,4 +1,4 @@
-"""Gradients of the logits from the moments of instances. Reference of `gradients.wgsl`."""
+"""Gradients of the logits from the moments of instances. Reference implementation of `gradients.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Extraction of every cell's 3x3 Moore patch, and its adjoint. Reference of `common/grid.wgsl`."""
+"""Extraction of every cell's 3x3 Moore patch, and its adjoint. Reference implementation of `common/grid.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Set squares of a hard state to zero, in each sample's bits. Reference of `hard_damage.wgsl`."""
+"""Set squares of a hard state to zero, in each sample's bits. Reference implementation of `hard_damage.wgsl`."""
 
 import numpy as np
 

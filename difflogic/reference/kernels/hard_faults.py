@@ -1,4 +1,4 @@
-"""Flip bits and apply stuck cells in a hard state, sample by sample. Reference of `hard_faults.wgsl`."""
+"""Flip bits and apply stuck cells in a hard state, sample by sample. Reference implementation of `hard_faults.wgsl`."""
 
 import numpy as np
 

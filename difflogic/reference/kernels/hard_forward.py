@@ -1,4 +1,4 @@
-"""One CA step of the hard circuit, 32 samples per word. Reference of `hard_forward.wgsl`."""
+"""One CA step of the hard circuit, 32 samples per word. Reference implementation of `hard_forward.wgsl`."""
 
 import numpy as np
 

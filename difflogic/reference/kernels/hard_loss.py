@@ -1,4 +1,4 @@
-"""Count the mismatches of an evaluated hard state. Reference of `hard_loss.wgsl`."""
+"""Count the mismatches of an evaluated hard state. Reference implementation of `hard_loss.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Coefficients of an epoch in which some gates are stuck or hard. Reference of `harden.wgsl`."""
+"""Coefficients of an epoch in which some gates are stuck or hard. Reference implementation of `harden.wgsl`."""
 
 import numpy as np
 

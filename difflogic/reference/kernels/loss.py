@@ -1,4 +1,4 @@
-"""Loss, a sum of squared errors over the loss channels, and its adjoint. Reference of `loss.wgsl`."""
+"""Loss, a sum of squared errors over the loss channels, and its adjoint. Reference implementation of `loss.wgsl`."""
 
 import numpy as np
 

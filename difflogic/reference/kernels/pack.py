@@ -1,4 +1,4 @@
-"""Pack a soft batch of 0/1 grids into words. Reference of `pack.wgsl`."""
+"""Pack a soft batch of 0/1 grids into words. Reference implementation of `pack.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Compute targets by applying a rule to the initial states. Reference of `rule_target.wgsl`."""
+"""Compute targets by applying a rule to the initial states. Reference implementation of `rule_target.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Initial states that are equal in all samples and epochs. Reference of `same_start.wgsl`."""
+"""Initial states that are equal in all samples and epochs. Reference implementation of `same_start.wgsl`."""
 
 import numpy as np
 

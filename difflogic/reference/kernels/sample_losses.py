@@ -1,4 +1,4 @@
-"""Loss of each sample after the last step. Reference of `sample_losses.wgsl`."""
+"""Loss of each sample after the last step. Reference implementation of `sample_losses.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Initial states that are random boards. Reference of `seed_boards.wgsl`."""
+"""Initial states that are random boards. Reference implementation of `seed_boards.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c

@@ -1,4 +1,4 @@
-"""Random initial states. Reference of `seed_grid.wgsl`."""
+"""Random initial states. Reference implementation of `seed_grid.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c

@@ -1,4 +1,4 @@
-"""Loss of a state before the last one. Reference of `step_loss.wgsl`."""
+"""Loss of a state before the last one. Reference implementation of `step_loss.wgsl`."""
 
 import numpy as np
 

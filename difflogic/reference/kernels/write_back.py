@@ -1,4 +1,4 @@
-"""Write the batch's last states back into the pool. Reference of `write_back.wgsl`."""
+"""Write the batch's last states back into the pool. Reference implementation of `write_back.wgsl`."""
 
 import numpy as np
 

@@ -167,7 +167,7 @@ class RemoteStore(Store):
         return claimed.job, claimed.lease
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """Return the source of the claimed job, the only job known here. Raises UnknownJobError for any other id."""
+        """Return the record of the claimed job, the only job in this store. Raises UnknownJobError for any other id."""
         if self._source is None or self._source.id != job:
             raise UnknownJobError(f"Unknown job {job!r}.")
         return self._source

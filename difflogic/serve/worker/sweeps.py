@@ -73,7 +73,7 @@ def result_of(done: Sweep) -> dict[str, Any]:
 
 
 def _course(trial: Path) -> dict[str, Any]:
-    """Return the curve of wrong cells in the last attempt in the folder `trial`, and its circuit's last image."""
+    """Return the wrong cells per epoch of the last attempt in the folder `trial`, and the last image of its circuit."""
     rows, image = [], None
     with suppress(RunFolderError):  # a trial may have failed because its folder is damaged
         rows = json.loads(jsonl.thinned(open_run(trial) / JSONL, MOST_POINTS))

@@ -1,4 +1,4 @@
-"""Adam with gradients clipped by their global norm. Reference of `adam.wgsl`.
+"""Adam with gradients clipped by their global norm. Reference implementation of `adam.wgsl`.
 
 Source: Kingma & Ba 2015. As in PyTorch, epsilon is added outside the square root.
 """

@@ -1,4 +1,4 @@
-"""Element-wise binary operations `y = f(a, b)` with broadcasting. Reference of `binary.wgsl`."""
+"""Element-wise binary operations `y = f(a, b)` with broadcasting. Reference implementation of `binary.wgsl`."""
 
 from collections.abc import Callable
 

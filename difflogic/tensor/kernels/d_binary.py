@@ -1,6 +1,6 @@
 """Adjoints of binary operations, `d_y * df/da` or `d_y * df/db`, before broadcast axes are summed.
 
-Reference of `d_binary.wgsl`.
+Reference implementation of `d_binary.wgsl`.
 """
 
 from collections.abc import Callable

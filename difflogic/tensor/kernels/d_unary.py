@@ -1,4 +1,4 @@
-"""Adjoints of unary operations, `d_x = d_y * f'(x)`. Reference of `d_unary.wgsl`."""
+"""Adjoints of unary operations, `d_x = d_y * f'(x)`. Reference implementation of `d_unary.wgsl`."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Selection of rows, `y[i, ...] = x[places[i], ...]`. Reference of `gather.wgsl`."""
+"""Selection of rows, `y[i, ...] = x[places[i], ...]`. Reference implementation of `gather.wgsl`."""
 
 from difflogic.engine.shape import Array
 

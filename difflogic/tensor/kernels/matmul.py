@@ -1,4 +1,4 @@
-"""Matrix product `y = a @ b`, in which either operand may be transposed. Reference of `matmul.wgsl`."""
+"""Matrix product `y = a @ b`, in which either operand may be transposed. Reference implementation of `matmul.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sum of a tensor, or of its squares, over some axes. Reference of `reduce.wgsl`."""
+"""Sum of a tensor, or of its squares, over some axes. Reference implementation of `reduce.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Softmax, `y = exp(x) / sum exp(x)` along an axis. Reference of `softmax.wgsl`."""
+"""Softmax, `y = exp(x) / sum exp(x)` along an axis. Reference implementation of `softmax.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Permutation of axes. Reference of `transpose.wgsl`."""
+"""Permutation of axes. Reference implementation of `transpose.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Element-wise unary operations `y = f(x)`. Reference of `unary.wgsl`."""
+"""Element-wise unary operations `y = f(x)`. Reference implementation of `unary.wgsl`."""
 
 from collections.abc import Callable
 

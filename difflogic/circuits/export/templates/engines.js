@@ -109,9 +109,11 @@ class GpuEngine {
         const encoder = device.createCommandEncoder();
         encoder.copyBufferToBuffer(states[fires.length % 2], 0, staging, 0, state.byteLength);
         queue.submit([encoder.finish()]);
-        await staging.mapAsync(GPUMapMode.READ);
-        const after = new Uint32Array(staging.getMappedRange()).slice();
-        [...states, mask, size, staging].forEach((buffer) => buffer.destroy());
-        return after;
+        try {
+            await staging.mapAsync(GPUMapMode.READ);
+            return new Uint32Array(staging.getMappedRange()).slice();
+        } finally {
+            [...states, mask, size, staging].forEach((buffer) => buffer.destroy());
+        }
     }
 }

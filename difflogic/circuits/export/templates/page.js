@@ -117,7 +117,7 @@ function randomWord(probability) {
 
 function fillRandom() {
     const last = lastWord(automaton.width), words = automaton.words();
-    const state = automaton.state.map((_, i) => randomWord(0.5) & (i % words === words - 1 ? last : 0xffffffff));
+    const state = automaton.state.map((_, i) => Math.floor(Math.random() * 2 ** 32) & (i % words === words - 1 ? last : 0xffffffff));
     Object.assign(automaton, { past: [], state, steps: 0, until: Infinity });
 }
 
