@@ -224,7 +224,7 @@ def load_table(path: Path | str, label: str = "label") -> LabelledTable:
     try:
         return (_of_npz if _suffix(path) == ".npz" else _of_idx if array_files.is_idx(path) else _of_csv)(path, label)
     except DataError as error:
-        raise DataError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+        raise DataError(str(error) if f" {path}:" in str(error) else f"{path}: {error}") from error
 
 
 def label_of(path: Path, features: Sequence[str]) -> str:

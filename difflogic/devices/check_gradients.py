@@ -131,7 +131,7 @@ def _check_memory(job: Job) -> None:
     if memory is not None and size * batch > memory:
         raise LimitError(
             f"Gradients of the reference for a batch of {batch} need {size * batch / 1e9:.1f} GB, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: use a batch of at most {memory // size}."
+            f"{memory / 1e9:.1f} GB of memory: a batch of at most {memory // size} fits."
         )
 
 

@@ -11,6 +11,7 @@ from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, add_exports, listed, title_of
 from difflogic.evaluation.report import page
 from difflogic.model import function_json
+from difflogic.model.controller import Controller
 from difflogic.model.statistics import census
 from difflogic.policies import controllers, film, results
 from difflogic.policies.actors import LogicActor
@@ -43,12 +44,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         if not member.environments.spaces.continuous:
             controller = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
             simplified = synthesis.simplified(controller, on_pass)
-            counts = [
-                ("gates, the decision included", live_gates(controller)),
-                ("gates, simplified", live_gates(simplified.netlist)),
-                ("thresholds, as trained", controller.inputs),
-                ("thresholds, simplified", simplified.netlist.inputs),
-            ]
+            counts = _counts(controller, simplified.netlist)
     files |= {f"files/{item}": (run / item).read_bytes() for item in ("config.toml", CSV)}
     if simplified is None:
         left_out = ["controller: expected agents of logic gates with discrete actions."]
@@ -82,6 +78,16 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     gates = "no controller" if simplified is None else f"{live_gates(simplified.netlist)} gates, {config.subject}"
     note = f"The agent of seed {evaluation['best']}, the best of {len(evaluation['members'])}."
     return Exhibit(name, title, headline, gates, note, files, cover)
+
+
+def _counts(controller: Controller, simplified: Controller) -> list[tuple[str, int]]:
+    """Return rows of labels and numbers of gates and thresholds."""
+    return [
+        ("gates, the decision included", live_gates(controller)),
+        ("gates, simplified", live_gates(simplified)),
+        ("thresholds, as trained", controller.inputs),
+        ("thresholds, simplified", simplified.inputs),
+    ]
 
 
 def _facts(member: Member) -> str:

@@ -167,7 +167,7 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
             samples = plan.batch_source.samples
             raise LimitError(
                 f"The {samples} samples need {size / 1e6:.1f} MB, but this device binds at most "
-                f"{allowed / 1e6:.1f} MB: use at most {samples * allowed // size} samples."
+                f"{allowed / 1e6:.1f} MB: at most {samples * allowed // size} samples fit."
             )
         if size > allowed:
             raise LimitError(
@@ -284,7 +284,7 @@ def plan_for(
     if memory is not None and needed > memory and count > 1:
         raise LimitError(
             f"A population of {count} needs {needed / 1e9:.1f} GB on {device.adapter.name}, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: set `population` to at most {memory * count // needed}."
+            f"{memory / 1e9:.1f} GB of memory: a `population` of at most {memory * count // needed} fits."
         )
     return plan
 

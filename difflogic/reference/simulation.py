@@ -1,4 +1,4 @@
-"""Hard circuit on one large grid in NumPy. Reference for `simulate.wgsl`; all engines are tested against it."""
+"""Hard circuit on one large grid in NumPy. Reference implementation of `simulate.wgsl` and of all other engines."""
 
 import numpy as np
 

@@ -194,7 +194,7 @@ def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str,
     try:
         archive = stack.enter_context(zipfile.ZipFile(source))
     except zipfile.BadZipFile as error:
-        raise ValueError("expected an .npz file or a folder of .npy files") from error
+        raise ValueError(f"expected an .npz file or a folder of .npy files ({error})") from error
     infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
     return {info.filename.removesuffix(".npy"): (partial(archive.open, info), info.file_size) for info in infos}
 
@@ -227,5 +227,5 @@ def _check_memory(source: Path | IO[bytes], headers: Mapping[str, Header]) -> No
         samples = max(header.shape[0] for header in headers.values() if header.shape)
         raise LimitError(
             f"The samples in {source} require {needed / 1e9:.1f} GB, more than 1/{MEMORY_SHARE} of this machine's "
-            f"{memory / 1e9:.1f} GB: use at most {memory * samples // (MEMORY_SHARE * needed)} of {samples} samples."
+            f"{memory / 1e9:.1f} GB: at most {memory * samples // (MEMORY_SHARE * needed)} of {samples} samples fit."
         )

@@ -90,7 +90,7 @@ def test_missing_and_too_large_files_are_refused(tmp_path: Path, monkeypatch: py
         with pytest.raises(DataError, match=rf"^Cannot read the arrays in {re.escape(str(tmp_path / name))}: {reason}"):
             dataset.load(tmp_path / name)
     monkeypatch.setattr(array_files, "physical_memory", lambda: 2 * X.nbytes)
-    with pytest.raises(LimitError, match=r"at most 3 of the 10 fit"):
+    with pytest.raises(LimitError, match=r"at most 3 of 10 samples fit"):
         dataset.load(file(tmp_path, x=X, y=Y))
 
 

@@ -103,7 +103,7 @@ def test_workgroup_memory(spec: KernelSpec, launch: LaunchConfig) -> None:
 def test_reference_has_the_parameters_of_its_kernel(spec: KernelSpec) -> None:
     """Compare names and order."""
     module = importlib.import_module(f"difflogic.reference.kernels.{spec.name}")
-    assert f"Reference of `{spec.name}.wgsl`" in module.__doc__
+    assert f"Reference implementation of `{spec.name}.wgsl`" in module.__doc__
     arguments = list(inspect.signature(getattr(module, spec.name)).parameters)
     ours = [RECORDS.get(name, name) for name in arguments if name not in LEADING | set(IN_RECORDS)]
     behind = arguments[arguments.index(next(name for name in arguments if name not in LEADING | {"at"})) :]

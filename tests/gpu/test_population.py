@@ -187,7 +187,7 @@ def test_a_population_past_the_memory_of_the_machine(device: GpuDevice, monkeypa
     jobs = [make_job(seed) for seed in SEEDS]
     needed = plan_for(device, jobs).total_bytes()
     monkeypatch.setattr("difflogic.gpu.planner.physical_memory", lambda: needed - 1)
-    with pytest.raises(LimitError, match=r"of 3 needs .* GB on .*: set `population` to at most 2\."):
+    with pytest.raises(LimitError, match=r"of 3 needs .* GB on .*: a `population` of at most 2 fits\."):
         GpuEngine(device).open(jobs, [start(job) for job in jobs])
 
 

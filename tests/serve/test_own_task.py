@@ -39,7 +39,7 @@ def test_task_that_is_not_allowed_is_refused_and_not_loaded(monkeypatch: pytest.
     picture: dict[str, Any] = {"uploads": {"target": tmp_path / "target.png"}}
     for request in ({"preset": NAME}, {"config": config}, {"preset": "My.Package:fill"}):
         for files in (picture, {}):
-            with pytest.raises(ApiError, match=r"does not allow the task in Python .*; allowed: none"):
+            with pytest.raises(ApiError, match=r"does not allow the task in Python .*, only none"):
                 submitted(ServeSettings(), **files, **request)
     with pytest.raises(ApiError, match="drop plugin"):
         submitted(ServeSettings(tasks=frozenset({NAME})), config=config, set={"plugin.name": "other:task"})

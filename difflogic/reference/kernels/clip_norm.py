@@ -1,4 +1,4 @@
-"""Clip a model's gradients g by their global norm: `g / max(1, |g| / clip)`. Reference for `clip_norm.wgsl`.
+"""Clip a model's gradients g by global norm, `g / max(1, |g| / clip)`. Reference implementation of `clip_norm.wgsl`.
 
 Source: Pascanu, Mikolov & Bengio 2013.
 """

@@ -1,4 +1,4 @@
-"""Coefficients of soft gates, and the most probable function of each gate. Reference for `coefficients.wgsl`."""
+"""Coefficients and most probable functions of soft gates. Reference implementation of `coefficients.wgsl`."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Finish the gradient computation: decide whether the optimiser makes a step. Reference for `commit.wgsl`."""
+"""Decide, after the gradients, whether the optimiser makes a step. Reference implementation of `commit.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Apply faults to adjoints: flips change the sign, stuck cells clear the adjoint. Reference for `d_faults.wgsl`."""
+"""Faults in adjoints: flips change the sign, stuck cells clear it. Reference implementation of `d_faults.wgsl`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Fire masks: the cells that take their new state in each asynchronous step. Reference for `fire_mask.wgsl`."""
+"""Fire masks: cells updated in each asynchronous step. Reference implementation of `fire_mask.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c

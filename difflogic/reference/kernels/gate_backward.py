@@ -1,4 +1,4 @@
-"""Backward pass of one CA step: adjoints of patches and moments of gates. Reference for `gate_backward.wgsl`."""
+"""Adjoints of patches and moments of gates in one CA step. Reference implementation of `gate_backward.wgsl`."""
 
 import numpy as np
 

@@ -115,8 +115,8 @@ def check_task(name: str | None, settings: ServeSettings) -> None:
     if name and registered.is_task(name) and name not in settings.tasks:
         allowed = ", ".join(sorted(settings.tasks)) or "none"
         message = (
-            f"This server does not allow the task in Python {one_sentence(name[:100])}; allowed: {allowed}. Ask its "
-            "operator to allow it."
+            f"This server does not allow the task in Python {one_sentence(name[:100])}, only {allowed}: ask "
+            "its operator to allow it."
         )
         raise ApiError(422, "task", message)
 

@@ -50,7 +50,7 @@ class Tokens:
     def __init__(self, by_owner: Mapping[str, str], roles: Mapping[str, Collection[str]] | None = None) -> None:
         """Hash the tokens in `by_owner`. Raises UsageError for invalid names or tokens, without quoting a token."""
         if not by_owner:
-            raise UsageError("Expected one or more lines NAME: TOKEN, got none.")
+            raise UsageError("Expected one or more lines NAME:TOKEN, got none.")
         for owner, token in by_owner.items():
             if not OWNER.fullmatch(owner):
                 raise UsageError(f"The name of an owner must be 1 to 40 letters, digits, - and _, got {owner!r}.")
@@ -150,7 +150,7 @@ def _of_lines(lines: list[str]) -> Tokens:
         before, colon, token = line.partition(":")
         owner, *words = before.split() or [""]
         if not colon or owner in by_owner:
-            raise UsageError(f"Entry {number} must be NAME: TOKEN with a unique name.")
+            raise UsageError(f"Entry {number} must be NAME:TOKEN with a unique name.")
         if not set(words) <= set(ROLES):  # the words are not quoted, since one may be a token at the wrong place
             raise UsageError(f"Entry {number} must have only {' or '.join(ROLES)}, or no role, between name and colon.")
         by_owner[owner], roles[owner] = token.strip(), words

@@ -67,7 +67,7 @@ class Occupancy:
                 wait = GONE_S
             raise StoreError(
                 f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. If "
-                f"this machine is gone or was renamed, try again in {math.ceil(wait)} seconds."
+                f"{other.name} is gone or was renamed, try again in {math.ceil(wait)} seconds."
             )
         if self._claimed() != self._here:
             self._write()

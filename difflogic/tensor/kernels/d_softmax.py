@@ -1,4 +1,4 @@
-"""Adjoint of the softmax, `d_x = y * (d_y - sum(d_y * y))` along an axis. Reference for `d_softmax.wgsl`."""
+"""Adjoint of softmax, `d_x = y * (d_y - sum(d_y * y))` on an axis. Reference implementation of `d_softmax.wgsl`."""
 
 from difflogic.engine.shape import Array
 

@@ -147,7 +147,7 @@ def test_a_generated_token_is_its_owners_alone(tmp_path: Path) -> None:
     [
         ("", "got none"),
         ("ann:short", "16 to 200"),
-        ("ann\nben", "must be NAME: TOKEN"),
+        ("ann\nben", "must be NAME:TOKEN"),
         (f"ann:{ANN}\nann:{BEN}", "unique name"),
         (f"ann:{ANN}\nben:{ANN}", "same token"),
         (f"ä:{ANN}\nben:{BEN}", "letters"),
