@@ -159,7 +159,7 @@ def test_gradients_of_a_wrong_engine_fail(call: Call, said: Said, monkeypatch: p
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--case", "no/such"], "Error: No case 'no/such': expected one of train/tiny"),
+        (["--case", "no/such"], "Error: Unknown case 'no/such': expected one of train/tiny"),
         (["--engine", "abacus"], "Unknown engine 'abacus'"),
         ([*QUICKLY, "--out", "none/a.json"], "Error: Cannot write a.json: the folder "),
         (["--gradients", "--engine", "abacus"], "Unknown engine 'abacus'"),

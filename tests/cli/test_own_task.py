@@ -82,7 +82,7 @@ def test_run_works_without_its_task(difflogic: Call, train: Call, site: Path, mo
     # The files of the run are enough to evaluate and draw it.
     judged = difflogic("evaluate", "run", "--quick", *ENGINE)
     assert judged.code == 0
-    assert "left out" in judged.out
+    assert "omitted" in judged.out
     assert difflogic("evaluate", "run", "--quick", "--set", "task.side=5", *ENGINE).code == 2
 
 

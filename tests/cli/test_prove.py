@@ -48,7 +48,7 @@ def test_file_is_proved_for_the_task_next_to_it(board: Path, said: Said) -> None
         Path("config.toml").write_text(config.with_(model={"periodic": True}).to_toml())
         assert "do not match its task" in said("prove", file, "--every-start", code=2).err
         Path("config.toml").unlink()
-        assert "there is no config.toml" in said("prove", file, "--every-start", code=2).err
+        assert "config.toml does not exist" in said("prove", file, "--every-start", code=2).err
 
 
 def test_netlist_of_abc_is_proved(board: Path, said: Said) -> None:

@@ -192,5 +192,5 @@ def test_missing_metrics_are_reported(still: Path, capsys: pytest.CaptureFixture
 
 def test_grid_beyond_memory_is_refused_at_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", str(run), "-o", "film.gif", "--size", "900000x900000"]) == 1
-    assert "Error: A grid of 810000000000 cells needs about " in capsys.readouterr().err
+    assert "Error: Displaying a grid of 810000000000 cells needs about " in capsys.readouterr().err
     assert not Path("film.gif").exists()
