@@ -286,7 +286,7 @@ def test_an_agent_begins_with_what_another_one_learned(tmp_path, policy):
     Trainer(settings, CPU).run(out=tmp_path / "whole", population=2, init_from=tmp_path / "lender")
     assert_same_run(tmp_path / "whole", tmp_path / "run")
     other = settings.with_(logic={"widths": [8]}, mlp={"widths": [8]})
-    with pytest.raises(ConfigError, match=r"same shape: logic should be \{'bits': 5, 'widths': \[8\]\}"):
+    with pytest.raises(ConfigError, match=r"same shape: expected logic \{'bits': 5, 'widths': \[8\]\}"):
         Trainer(other, CPU).run(init_from=tmp_path / "lender")
 
 

@@ -266,7 +266,7 @@ def test_without_any_checkpoint_it_begins_again(store, undisturbed, damage):
     assert ended(store, job).status == "done"
     assert_same_run(place.run, undisturbed)
     assert (place.path / "unusable-1").exists() == (damage == "both")
-    assert ("kept in unusable-1" in place.log.read_text()) == (damage == "both")
+    assert ("old files in unusable-1" in place.log.read_text()) == (damage == "both")
 
 
 def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, caplog):

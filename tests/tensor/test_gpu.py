@@ -184,7 +184,7 @@ def test_two_devices_in_one_operation(gpu: Device) -> None:
     here, there = Tensor([1.0]), Tensor([1.0], gpu)
     for op in (lambda: there + here, lambda: there @ here, lambda: there.assign(here)):
         with pytest.raises(
-            DeviceMismatchError, match=r"a is on gpu:0 \(\w+\) and b on cpu: move one, b\.to\(a\.device\)"
+            DeviceMismatchError, match=r"a is on gpu:0 \(\w+\) and b on cpu: move one, such as b\.to\(a\.device\)"
         ):
             op()
     with pytest.raises(DeviceMismatchError, match=r"operands on the same device, but tensors\[0\] is on gpu:0"):
