@@ -9,9 +9,9 @@ Example with one worker, after ann was served last:
 """
 
 import sqlite3
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from difflogic.serve.store.claims import ALIVE_S, QUEUED
@@ -37,9 +37,14 @@ Lane = tuple[str, tuple[str, ...]]
 """Worker in the simulation, by device and engines."""
 
 
-Queues = dict[tuple[str, int, frozenset[int]], deque[sqlite3.Row]]
-"""Jobs in order of the queue, by owner, by whether they are trainings, and by the numbers of the lanes that can take
-them; only the first job of each entry can be next."""
+@dataclass
+class _Queue:
+    """One owner's jobs that the same workers can take, in order of the queue."""
+
+    owner: str
+    lanes: frozenset[int]
+    trains: bool
+    jobs: deque[sqlite3.Row] = field(default_factory=deque)
 
 
 def turns_of(store: Records) -> dict[str, Turn]:
@@ -56,7 +61,8 @@ def turns_of(store: Records) -> dict[str, Turn]:
     return _simulated(_queues(waiting, lanes), served)
 
 
-def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> Queues:
+def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]:
+    """Group jobs into queues, of which only the first job can be next."""
     devices = {device for device, _ in lanes}
 
     @cache
@@ -69,28 +75,33 @@ def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> Queues:
             if ((lane == device if stays else engine in engines) if trains else not engines)
         )
 
-    queues: Queues = defaultdict(deque)
+    queues: dict[tuple[str, int, frozenset[int]], _Queue] = {}
     for job in waiting:
-        queues[job["owner"], job["trains"], takers(job["trains"], job["engine"], job["device"])].append(job)
-    return queues
+        takes = takers(job["trains"], job["engine"], job["device"])
+        queue = _Queue(job["owner"], takes, bool(job["trains"]))
+        queues.setdefault((job["owner"], job["trains"], takes), queue).jobs.append(job)
+    return list(queues.values())
 
 
-def _simulated(queues: Queues, served: dict[tuple[str, int], int]) -> dict[str, Turn]:
+def _simulated(queues: list[_Queue], served: dict[tuple[str, int], int]) -> dict[str, Turn]:
     turns: dict[str, Turn] = {}
     taken = Counter[frozenset[int]]()
     latest = max(served.values(), default=0)
+    taking = [queue for queue in queues if queue.lanes]
 
-    def order(key: tuple[str, int, frozenset[int]]) -> tuple[int, int, int]:
-        first = queues[key][0]
-        return -first["priority"], served.get(key[:2], -1), first["number"]
+    def order(queue: _Queue) -> tuple[int, int, int]:
+        first = queue.jobs[0]
+        return -first["priority"], served.get((queue.owner, queue.trains), -1), first["number"]
 
-    while taking := [key for key, jobs in queues.items() if key[2] and jobs]:
-        owner, trains, lanes = key = min(taking, key=order)
-        job = queues[key].popleft()
+    while taking:
+        queue = min(taking, key=order)
+        job = queue.jobs.popleft()
+        if not queue.jobs:
+            taking.remove(queue)
         latest += 1
-        served[owner, trains] = latest
-        before = sum(count for others, count in taken.items() if others & lanes)
-        taken[lanes] += 1
-        turns[job["id"]] = Turn(job["id"], owner, before + 1)
-    rest = (Turn(job["id"], job["owner"], None) for jobs in queues.values() for job in jobs)
+        served[queue.owner, queue.trains] = latest
+        before = sum(count for lanes, count in taken.items() if lanes & queue.lanes)
+        taken[queue.lanes] += 1
+        turns[job["id"]] = Turn(job["id"], queue.owner, before + 1)
+    rest = (Turn(job["id"], queue.owner, None) for queue in queues for job in queue.jobs)
     return turns | {turn.id: turn for turn in rest}
