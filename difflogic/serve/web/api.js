@@ -28,7 +28,8 @@ export function whenSignedOut(call) {
 // The session, or null if there is none.
 export async function currentSession() {
     try {
-        return (caller = await send("GET", "/session", {}, false));
+        caller = await send("GET", "/session", {}, false);
+        return caller;
     } catch (error) {
         if (error.status === 401) return null;
         throw error;
