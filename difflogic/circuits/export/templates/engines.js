@@ -64,6 +64,8 @@ class ScriptEngine {
 
 class GpuEngine {
     name = "gpu";
+    /** Buffers and bind groups of the newest grid. @type {any} */
+    grid = null;
 
     constructor(/** @type {GPUDevice} */ device, /** @type {GPUComputePipeline} */ pipeline) {
         this.device = device;
@@ -85,35 +87,40 @@ class GpuEngine {
     }
 
     async advance(state, height, width, fires) {
-        const { device, pipeline } = this, { queue } = device, words = wordsOf(width);
-        const stored = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
-        const buffer = (size, usage) => device.createBuffer({ size, usage });
-        const states = [buffer(state.byteLength, stored), buffer(state.byteLength, stored)];
-        const mask = buffer(4 * height * words, stored), size = buffer(8, GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST);
-        const staging = buffer(state.byteLength, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST);
-        const groups = [0, 1].map((from) => {
-            const entries = [size, states[from], states[1 - from], mask].map((buffer, binding) => ({ binding, resource: { buffer } }));
-            return device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
-        });
-        queue.writeBuffer(size, 0, new Uint32Array([height, width]));
+        const { device, pipeline } = this, { queue } = device;
+        const { states, mask, staging, groups } = this.gridOf(height, width, state.byteLength);
         queue.writeBuffer(states[0], 0, state);
         fires.forEach((fire, index) => {
             queue.writeBuffer(mask, 0, fire);
             const encoder = device.createCommandEncoder(), pass = encoder.beginComputePass();
             pass.setPipeline(pipeline);
             pass.setBindGroup(0, groups[index % 2]);
-            pass.dispatchWorkgroups(Math.ceil(words / 8), Math.ceil(height / 8));
+            pass.dispatchWorkgroups(Math.ceil(wordsOf(width) / 8), Math.ceil(height / 8));
             pass.end();
             queue.submit([encoder.finish()]);
         });
         const encoder = device.createCommandEncoder();
         encoder.copyBufferToBuffer(states[fires.length % 2], 0, staging, 0, state.byteLength);
         queue.submit([encoder.finish()]);
-        try {
-            await staging.mapAsync(GPUMapMode.READ);
-            return new Uint32Array(staging.getMappedRange()).slice();
-        } finally {
-            [...states, mask, size, staging].forEach((buffer) => buffer.destroy());
-        }
+        await staging.mapAsync(GPUMapMode.READ);
+        const after = new Uint32Array(staging.getMappedRange()).slice();
+        staging.unmap();
+        return after;
+    }
+
+    // Returns the buffers and bind groups of a grid, which are created again only if its size changes.
+    gridOf(height, width, bytes) {
+        if (this.grid?.height === height && this.grid.width === width) return this.grid;
+        this.grid?.buffers.forEach((buffer) => buffer.destroy());
+        const { STORAGE, UNIFORM, MAP_READ, COPY_DST, COPY_SRC } = GPUBufferUsage, both = STORAGE | COPY_DST | COPY_SRC;
+        const kinds = [[bytes, both], [bytes, both], [4 * height * wordsOf(width), both], [bytes, MAP_READ | COPY_DST], [8, UNIFORM | COPY_DST]];
+        const buffers = kinds.map(([size, usage]) => this.device.createBuffer({ size, usage }));
+        const [first, second, mask, staging, size] = buffers, states = [first, second];
+        this.device.queue.writeBuffer(size, 0, new Uint32Array([height, width]));
+        const groups = [0, 1].map((from) => {
+            const entries = [size, states[from], states[1 - from], mask].map((buffer, binding) => ({ binding, resource: { buffer } }));
+            return this.device.createBindGroup({ layout: this.pipeline.getBindGroupLayout(0), entries });
+        });
+        return (this.grid = { height, width, buffers, states, mask, staging, groups });
     }
 }
