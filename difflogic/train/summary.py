@@ -69,7 +69,7 @@ def of_run(
         if states and not best.best:
             bits = config.task.height * config.task.width * config.model.channels
             evaluation = line("Evaluation", lines[0].removeprefix("Solved: ").removesuffix("."))
-            lines = [f"Solved: all 2^{bits} initial states end in the target and stay there (proved).", evaluation]
+            lines = [f"Solved: every one of the 2^{bits} starts ends in the target, for ever (proved).", evaluation]
         lines += [*finishing, *states, *sizes, _gates(CellNetlist.of_run(best.circuit, best.config))]
     skipped = sum(member.state.skipped for member in members)
     progress = f"{members[0].state.epoch} of {config.train.epochs}, {skipped} skipped (gradient not finite)"

@@ -78,7 +78,7 @@ def test_proof_is_headline_of_solved_run(engine: Engine) -> None:
     [member], small = run.members, learned(BOARD)
     proved = replace(member.checkpoint(0.0), config=BOARD, circuit=small)
     for wrong, first in (
-        (0, "all 2^2048 initial states end in the target and stay there (proved)."),
+        (0, "every one of the 2^2048 starts ends in the target, for ever (proved)."),
         (1, "1 wrong cell"),
     ):
         text = summary.of_run(run.config, run.members, run.engine, 0, 0.0, replace(proved, best=wrong))
