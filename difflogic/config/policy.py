@@ -156,6 +156,11 @@ class TableConfig(Section, path="table."):
     split: int = field("The seed of which rows these are, for all seeds of training", SEED, default=0)
     batch_size: int = field("Rows in each gradient step", COUNT, default=128)
     learning_rate: float = field("Learning rate of a dense network; gates have their own", POSITIVE, default=1e-3)
+    rewiring: float = field(
+        "Share of training in which improbable candidates of learned wiring are replaced; 0: never",
+        UP_TO_ONE,
+        default=0.6,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.policy import AgentConfig, LogicConfig, PolicyConfig
+from difflogic.config.policy import AgentConfig, ClassifierConfig, LogicConfig, PolicyConfig
 from difflogic.config.train import InitialConfig
 from difflogic.core.gates import PASS_THROUGH
 from difflogic.devices.device import Device
@@ -19,6 +19,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.decision import Gates, decision
 from difflogic.model.thermometer import Integers, Thermometer
 from difflogic.policies.environments import RANDOM, Environments, Flags, Floats, Spaces
+from difflogic.policies.rewiring import rewired
 from difflogic.tensor import Tensor, nn
 
 TINY = 1e-20
@@ -118,6 +119,14 @@ class Actor(Protocol):
     def adopted(self) -> None:
         """Reset the update counter after parameters were copied from another agent."""
 
+    def rewire(
+        self, observations: npt.NDArray[Any], loss: Callable[[Tensor], Tensor], generator: np.random.Generator
+    ) -> None:
+        """Replace improbable candidates of learned wiring, if there are any."""
+
+    def restored(self) -> None:
+        """Update dependent values after all tensors were assigned."""
+
     def parameters(self) -> list[Tensor]:
         """Return the trainable parameters."""
 
@@ -186,6 +195,9 @@ class LogicActor:
         # evaluation uses the function with the largest mean logit over many updates.
         self._averaging = gates.averaging
         self._mean = nn.Logic(circuit, steps, hard=True, device=device)
+        # Wires that training replaces are part of the saved state; float32 represents their indices exactly.
+        is_rewired = isinstance(config, ClassifierConfig) and config.table.rewiring and circuit.candidates > 1
+        self._wires = [Tensor(wires, device) for wires in circuit.update_wires] if is_rewired else []
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
@@ -239,6 +251,32 @@ class LogicActor:
     def adopted(self) -> None:
         self._updates.assign(0 * self._updates.numpy())
 
+    def rewire(
+        self, observations: npt.NDArray[Any], loss: Callable[[Tensor], Tensor], generator: np.random.Generator
+    ) -> None:
+        """Replace improbable candidates, with the gradient of `loss(preferences)` for some observations."""
+        if not self._wires:
+            return
+
+        def gradient(bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            y = Tensor(bits, self._updates.device, requires_grad=True)
+            loss(self._voted(y)).backward()
+            return cast("Tensor", y.grad).numpy()
+
+        circuit = rewired(self.layer.circuit, self.features(observations), gradient, generator)
+        for tensor, wires in zip(self._wires, circuit.update_wires, strict=True):
+            tensor.assign(wires)
+        self.layer.logits.assign(circuit.flat_logits())
+        # The mean over other candidates has no meaning.
+        self._mean.logits.assign(circuit.flat_logits())
+        self.restored()
+
+    def restored(self) -> None:
+        if self._wires:
+            wires = tuple(tensor.numpy().astype(np.int64) for tensor in self._wires)
+            for layer in (self.layer, self._mean):
+                layer.rewire(replace(layer.circuit, update_wires=wires))
+
     def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self.thermometer.code(observations).T.astype(np.float32)
 
@@ -275,7 +313,7 @@ class LogicActor:
         return self.layer.parameters()
 
     def followers(self) -> list[Tensor]:
-        return [self._mean.logits, self._updates]
+        return [self._mean.logits, self._updates, *self._wires]
 
 
 class DenseActor(Actor):

@@ -1,9 +1,10 @@
 """Classifiers: actors that learn the labels of a table with a cross-entropy loss instead of rewards."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+import numpy.typing as npt
 
 from difflogic.config.policy import ClassifierConfig, TableConfig
 from difflogic.config.table import LabelledTable
@@ -20,6 +21,8 @@ from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
 """Maximum number of rows classified at a time, and of columns whose mean and spread are measured at a time."""
+REWIRING_UPDATES, REWIRING_ROWS = 200, 4096
+"""Number of updates after which candidates are replaced, and of training rows whose gradients select new ones."""
 SAMPLED = 10_000
 """Approximate number of training rows for an evaluation during training, if there are no validation rows."""
 
@@ -95,13 +98,20 @@ class Classifier(Chooser):
         # Each iteration has a separate generator, so that a resumed run samples the same batches.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 3, iteration])))
         self.actor.began(progress)
-        learned, losses = rows.parts.learned, []
-        for places in minibatches(len(learned), self.config.table.batch_size, generator):
+        learned, losses, size = rows.parts.learned, [], self.config.table.batch_size
+        before = iteration * max(1, len(learned) // size)
+
+        def loss_of(preferences: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
+            labels = self.distribution.coded(rows.table.y[learned[places]])
+            return -self.distribution.log_probs(preferences, self._tensor(labels)).mean()
+
+        for number, places in enumerate(minibatches(len(learned), size, generator), before):
+            if number and number % REWIRING_UPDATES == 0 and progress < self.config.table.rewiring:
+                sample = generator.permutation(len(learned))[:REWIRING_ROWS]
+                self.actor.rewire(rows.table.x[learned[sample]], partial(loss_of, places=sample), generator)
             # Batches are encoded one by one, since the bits of a table of images take 28 times the memory of its bytes.
-            batch = learned[places]
-            preferences = self.actor(self._tensor(self.actor.features(rows.table.x[batch])))
-            labels = self.distribution.coded(rows.table.y[batch])
-            loss = -self.distribution.log_probs(preferences, self._tensor(labels)).mean()
+            preferences = self.actor(self._tensor(self.actor.features(rows.table.x[learned[places]])))
+            loss = loss_of(preferences, places)
             loss.backward()
             self._optimizer.step()
             self.actor.updated()

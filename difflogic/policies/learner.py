@@ -89,12 +89,14 @@ class Learner(ABC):
         for name, tensor in self._tensors().items():
             if not name.startswith(("optimizer.", "largest.")):
                 tensor.assign(state[name])
+        self.actor.restored()
         self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
         """Restore a training state. Raises KeyError or ShapeError if it is of an agent with other shapes."""
         for name, tensor in self._tensors().items():
             tensor.assign(state[name])
+        self.actor.restored()
 
 
 class Chooser(Learner):

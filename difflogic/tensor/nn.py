@@ -167,6 +167,11 @@ class Logic(Module):
 
         return x._result(y, (self.logits, x), pull)
 
+    def rewire(self, circuit: Circuit) -> None:
+        """Replace the wiring by that of `circuit`, a circuit with the same layers; the logits stay the same."""
+        self._start = circuit
+        self._functions.clear()
+
     def unrolled(self, x: Tensor, memory: int, goes_on: npt.NDArray[np.bool_]) -> Tensor:
         """Return the outputs of T steps of a circuit with memory bits, for backpropagation through time.
 
