@@ -21,7 +21,7 @@ from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
 """Maximum number of rows classified at a time, and of columns whose mean and spread are measured at a time."""
-REWIRING_UPDATES, REWIRING_ROWS = 200, 4096
+REWIRING_UPDATES, REWIRING_ROWS = 200, 2048
 """Number of updates after which candidates are replaced, and of training rows whose gradients select new ones."""
 SAMPLED = 10_000
 """Approximate number of training rows for an evaluation during training, if there are no validation rows."""

@@ -17,7 +17,7 @@ from difflogic.model.checked import WIRES
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.coefficients import softmax
 
-POOL = 1024
+POOL = 512
 """Number of inputs sampled for each block of gates, from which its new candidates are selected."""
 BEHIND = 2.0
 """Difference of the logits of a wire's most probable candidate and of its new candidates."""
