@@ -10,8 +10,9 @@ import numpy.typing as npt
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError, UsageError
-from difflogic.policies.actors import Actor, DenseActor, Distribution, LogicActor, Sightings, distribution, group_size
+from difflogic.policies.actors import Actor, DenseActor, LogicActor, Sightings, group_size
 from difflogic.policies.automaton import AutomatonActor, votes_of_a_cell
+from difflogic.policies.distributions import Distribution, distribution
 from difflogic.policies.environments import Arrays, Floats, Spaces
 from difflogic.tensor import Tensor
 

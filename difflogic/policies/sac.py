@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from difflogic.config.policy import AgentConfig
 from difflogic.devices.device import Device
-from difflogic.policies.actors import Sightings, from_unit
+from difflogic.policies.actors import Sightings
 from difflogic.policies.buffers import ReplayBuffer
+from difflogic.policies.distributions import from_unit
 from difflogic.policies.environments import Arrays, Environments, Floats, Spaces
 from difflogic.policies.learner import Learner, require_continuous
 from difflogic.policies.ppo import Stepped

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError
-from difflogic.policies.actors import LogicActor, Sightings, distribution
+from difflogic.policies.actors import LogicActor, Sightings
+from difflogic.policies.distributions import distribution
 from difflogic.policies.environments import Spaces
 from difflogic.policies.evaluate import baselines, evaluate_policy, random_policy
 from difflogic.tensor import Tensor
