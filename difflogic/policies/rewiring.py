@@ -19,14 +19,14 @@ from difflogic.reference.kernels.coefficients import softmax
 
 POOL = 512
 """Number of inputs sampled for each block of gates, from which its new candidates are selected."""
-BEHIND = 2.0
-"""Difference of the logits of a wire's most probable candidate and of its new candidates."""
+BEHIND = 4.0
+"""Difference of the logits of a wire's most probable candidate and of its new candidates; those below are replaced."""
 
 
 def rewired(
     circuit: Circuit, x: npt.NDArray[np.float32], gradient: Callable[[Array], Array], generator: np.random.Generator
 ) -> Circuit:
-    """Replace three of four candidates of each wire, the least probable ones, by inputs with a gain above 0.
+    """Replace improbable candidates, whose logit is BEHIND that of their wire's best, by inputs with a gain above 0.
 
     The gain of an input is the decrease of the loss, to first order, if the wire used it instead of its most probable
     candidate. That candidate stays, so the hard circuit does not change.
@@ -54,11 +54,15 @@ def rewired(
             (_, ca, cb, cab), (a, b) = (softmax(chosen.update[number][block]) @ table).T[..., None], inputs[pairs]
             d_a, d_b = d * (ca + cab * b), d * (cb + cab * a)
             pool = generator.permutation(len(inputs))[:POOL]
-            gains = np.stack([(d_x * x).sum(axis=1)[:, None] - d_x @ inputs[pool].T for d_x, x in ((d_a, a), (d_b, b))])
+            gains = np.stack([(d_a * a).sum(axis=1), (d_b * b).sum(axis=1)])[..., None]
+            gains = gains - np.stack([d_a, d_b]) @ inputs[pool].T
             rows = logits[begin + block.start : begin + block.stop].swapaxes(0, 1)
+            candidates, shares = (v.reshape(-1, v.shape[-1]).tolist() for v in (wires[number][:, block], softmax(rows)))
             _replace(wires[number][:, block], rows, pool, gains)
-            for source, row in zip(pairs.reshape(-1), (*d_a, *d_b), strict=True):
-                d_inputs[source] += row
+            # By their shares, as in training, so that gates that no wire has chosen get a gradient too.
+            for sources, weights, row in zip(candidates, shares, (*d_a, *d_b), strict=True) if number else ():
+                for source, weight in zip(sources, weights, strict=True):
+                    d_inputs[source] += weight * row
         end, d_y = begin, d_inputs
     return replace(circuit, update_wires=tuple(wires), wire_logits=logits)
 
@@ -66,11 +70,10 @@ def rewired(
 def _replace(wires: Array, logits: Array, pool: Array, gains: Array) -> None:
     """Replace candidates `wires [2, n, k]` by those of `pool [m]` with the largest `gains [2, n, m]`, in place."""
     gains[(wires[..., None] == pool).any(axis=2)] = -np.inf
-    count = min(logits.shape[-1] * 3 // 4, len(pool))
+    count = min(logits.shape[-1], len(pool))
     least = logits.argsort(axis=-1, kind="stable")[..., :count]
     best = np.argsort(-gains, axis=-1, kind="stable")[..., :count]
-    better = np.take_along_axis(gains, best, axis=-1) > 0
-    most = logits.max(axis=-1, keepdims=True) - np.asarray(BEHIND, logits.dtype)
-    for values, new in ((wires, pool[best]), (logits, most)):
-        old = np.take_along_axis(values, least, axis=-1)
-        np.put_along_axis(values, least, np.where(better, new, old), axis=-1)
+    start = logits.max(axis=-1, keepdims=True) - np.asarray(BEHIND, logits.dtype)
+    is_new = (np.take_along_axis(logits, least, -1) < start) & (np.take_along_axis(gains, best, -1) > 0)
+    for values, new in ((wires, pool[best]), (logits, start)):
+        np.put_along_axis(values, least, np.where(is_new, new, np.take_along_axis(values, least, -1)), -1)

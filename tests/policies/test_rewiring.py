@@ -23,7 +23,7 @@ def problem(layers: list[int], candidates: int) -> tuple[Circuit, np.ndarray, np
     generator = np.random.default_rng(3)
     circuit = Circuit.feed_forward([INPUTS, *layers], seed=1, candidates=candidates)
     gate_logits = 100.0 * np.eye(16, dtype=np.float32)[generator.integers(1, 15, circuit.gates)]
-    wire_logits = generator.standard_normal(circuit.wire_logits.shape).astype(np.float32)
+    wire_logits = 10 * generator.standard_normal(circuit.wire_logits.shape).astype(np.float32)
     circuit = replace(circuit.with_gate_logits(gate_logits), wire_logits=wire_logits)
     x = generator.integers(0, 2, (SAMPLES, INPUTS)).astype(np.float32)
     return circuit, x, generator.standard_normal((SAMPLES, layers[-1])).astype(np.float32)
@@ -32,7 +32,7 @@ def problem(layers: list[int], candidates: int) -> tuple[Circuit, np.ndarray, np
 def test_new_candidates_of_the_last_layer_decrease_a_linear_loss_most():
     circuit, x, d_y = problem([GATES], candidates=4)
     new = rewiring.rewired(circuit, x, lambda y: d_y, np.random.default_rng(0))
-    chosen, best = circuit.chosen.update_wires[0], circuit.wire_logits.argmax(axis=2)
+    chosen = circuit.chosen.update_wires[0]
     losses = (hard(circuit, x) * d_y).sum(axis=0)
     replaced = 0
     for gate in range(GATES):
@@ -44,10 +44,12 @@ def test_new_candidates_of_the_last_layer_decrease_a_linear_loss_most():
                 changed = (hard(replace(circuit.chosen, update_wires=(wires,)), x) * d_y).sum(axis=0)
                 gains.append(losses[gate] - changed[gate])
             before, after = (c.update_wires[0][wire, gate] for c in (circuit, new))
-            assert after[best[gate, wire]] == before[best[gate, wire]]
+            logits = circuit.wire_logits[gate, wire]
+            kept = logits >= logits.max() - rewiring.BEHIND
+            np.testing.assert_array_equal(after[kept], before[kept])
             added = set(after.tolist()) - set(before.tolist())
             others = sorted(set(range(INPUTS)) - set(before.tolist()), key=lambda source: -gains[source])
-            assert added == {source for source in others[:3] if gains[source] > 1e-4}
+            assert added == {source for source in others[: (~kept).sum()] if gains[source] > 1e-4}
             replaced += len(added)
     assert replaced > GATES
 
@@ -68,7 +70,11 @@ def test_classifier_with_replaced_candidates_resumes_and_loads(tmp_path, monkeyp
     monkeypatch.setattr(classifier, "REWIRING_UPDATES", 20)
     x, labels = rows()
     table = difflogic.LabelledTable.of(x, labels, ["width", "height", "noise"])
-    fields = {"steps": 8000, "table": {"batch_size": 32, "rewiring": 1.0}, "logic": {"widths": [60, 60], "candidates": 4}}
+    fields = {
+        "steps": 8000,
+        "table": {"batch_size": 32, "rewiring": 1.0},
+        "logic": {"widths": [60, 60], "candidates": 4},
+    }
     whole = difflogic.fit(table=table, engine="cpu", set=fields, out=tmp_path / "whole")
     first = Circuit.feed_forward([whole.best.agent.actor.thermometer.bits, 60, 60], seed=whole.config.seed)
     new = whole.best.circuit
