@@ -1,4 +1,4 @@
-"""Replacement of candidate wires: gains against the loss itself, and classifiers that resume and load with new wires."""
+"""Replacement of candidate wires: gains against the loss, and classifiers that resume and load with new wires."""
 
 from dataclasses import replace
 
