@@ -176,15 +176,17 @@ class LogicActor:
         self.thermometer = _thermometer(gates, spaces, seen)
         self._actions, self._continuous, self.memory = spaces.actions, spaces.continuous, spaces.memory
         circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
-        self.layer = nn.Logic(circuit, steps, hard=gates.forward == "hard", device=device)
+        # Soft inputs of several candidates deviate so much from bits that gradients at the bits are better.
+        is_learned = isinstance(config, ClassifierConfig) and config.policy == "logic" and circuit.candidates > 1
+        is_hard = gates.forward == "hard"
+        self.layer = nn.Logic(circuit, steps, hard=is_hard, device=device, by_layer=is_hard and is_learned)
         # Late in training a gate with two nearly equal best logits flips between two functions at every update. So an
         # evaluation uses the function with the largest mean logit over many updates.
         self._averaging = gates.averaging
         self._mean = nn.Logic(circuit, steps, hard=True, device=device)
         # Wires that training replaces are part of the saved state; float32 represents their indices exactly.
-        is_rewired = isinstance(config, ClassifierConfig) and config.table.rewiring and circuit.candidates > 1
-        self.candidates = circuit.candidates
-        self._wires = [Tensor(wires, device) for wires in circuit.update_wires] if is_rewired else []
+        self.candidates = circuit.candidates if is_learned else 1
+        self._wires = [Tensor(wires, device) for wires in circuit.update_wires] if is_learned else []
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature

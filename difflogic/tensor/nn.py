@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from difflogic.devices.device import Device, same_device
 from difflogic.engine.function import CircuitFunction
+from difflogic.engine.layered import LayeredFunction
 from difflogic.errors import ShapeError
 from difflogic.model.circuit import Circuit
 from difflogic.tensor.arrays import DeviceArray, Shape
@@ -131,14 +132,19 @@ class Logic(Module):
         steps: Number of steps of an automaton; 1 for a feed-forward circuit.
         hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through).
         device: Value of `--engine`, or a Device.
+        by_layer: True to compute the gradients of each layer of a hard feed-forward circuit at the bits that it reads,
+            False at the soft values.
 
     Raises:
         DeviceError: The device cannot be used.
     """
 
-    def __init__(self, circuit: Circuit, steps: int = 1, *, hard: bool = False, device: Device | str = "cpu") -> None:
+    def __init__(
+        self, circuit: Circuit, steps: int = 1, *, hard: bool = False, device: Device | str = "cpu",
+        by_layer: bool = False,
+    ) -> None:  # fmt: skip
         self.logits = Tensor(circuit.flat_logits(), device, requires_grad=True)
-        self.hard, self.steps = hard, steps
+        self.hard, self.steps, self._by_layer = hard, steps, by_layer
         self._start = circuit
         self._engine = self.logits.device.open()
         self._functions: OrderedDict[Shape, CircuitFunction] = OrderedDict()
@@ -207,14 +213,18 @@ class Logic(Module):
         return self.logits._result(arrays.put(np.stack([*forward()])), (self.logits,), pull)
 
     def to(self, device: Device | str) -> Self:
-        return type(self)(self.circuit, self.steps, hard=self.hard, device=device)
+        return type(self)(self.circuit, self.steps, hard=self.hard, device=device, by_layer=self._by_layer)
 
     def parameters(self) -> list[Tensor]:
         return [self.logits]
 
     def _function(self, grid: Shape) -> CircuitFunction:
         if grid not in self._functions:
-            self._functions[grid] = self._engine.open_function(self._start, grid, self.steps, hard=self.hard)
+            self._functions[grid] = (
+                LayeredFunction(self._engine, self._start, grid)
+                if self._by_layer
+                else self._engine.open_function(self._start, grid, self.steps, hard=self.hard)
+            )
         self._functions.move_to_end(grid)
         if len(self._functions) > MOST_BATCH_SIZES:
             # Do not close the function, since its work may not have been submitted to the device yet.
