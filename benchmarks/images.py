@@ -25,13 +25,17 @@ from difflogic.policies.classifier import function_of
 
 FILE, FOLDER = "images", Path("/usr/share/datasets/fashion-mnist")
 FIRST, SEEDS = 75_001, 3
-LEARNED = {"candidates": 8, "learning_rate": 0.06}
-COOL = {"temperature": 0.7, "final_temperature": 0.7}
-# More gates generalise with a larger range of preferences: twice the usual one.
-WIDE = LEARNED | {"widths": [16_000] * 4, "temperature": 1.0, "final_temperature": 1.0}
+LEARNED = {"candidates": 8, "learning_rate": 0.06, "bits": 7}
 NETWORKS: dict[str, dict[str, Any]] = {
-    "8000": {"steps": 16 * 60_000, "logic": LEARNED | {"widths": [4000] * 2, "bits": 7} | COOL},
-    "64000": {"steps": 9 * 60_000, "logic": WIDE},
+    "8000": {
+        "steps": 16 * 60_000,
+        "logic": LEARNED | {"widths": [4000] * 2, "temperature": 0.7, "final_temperature": 0.7},
+    },
+    # More gates generalise with a larger range of preferences: half of the default temperature.
+    "64000": {
+        "steps": 7 * 60_000,
+        "logic": LEARNED | {"widths": [32_000] * 2, "temperature": 1.4, "final_temperature": 1.4},
+    },
 }
 """Fields of each network's configuration, by its number of gates."""
 PAGE = CHECKOUT / "docs/how-to/classify.md"

@@ -21,7 +21,7 @@ class LayeredFunction(CircuitFunction):
 
     def __init__(self, engine: FunctionOpener, circuit: Circuit, grid: Sequence[int]) -> None:
         super().__init__(circuit, grid, steps=1, hard=True, every_state=False)
-        self._layers = [engine.open_function(layer, grid, hard=True) for layer in _layers(circuit)]
+        self._layers = [engine.open_function(layer, grid, hard=True) for layer in layers(circuit)]
         self.selector = self._layers[0].selector
 
     def _forward(self, x: Array) -> Array:
@@ -39,12 +39,17 @@ class LayeredFunction(CircuitFunction):
         rows = [wiring.rows(np.concatenate(wires[::-1]))] if wires else []
         return np.concatenate([*gates[::-1], *rows]), d_y
 
+    def close(self) -> None:
+        super().close()
+        for layer in self._layers:
+            layer.close()
+
     def _update(self) -> None:
-        for function, layer in zip(self._layers, _layers(self.circuit), strict=True):
+        for function, layer in zip(self._layers, layers(self.circuit), strict=True):
             function.update(layer.flat_logits())
 
 
-def _layers(circuit: Circuit) -> list[Circuit]:
+def layers(circuit: Circuit) -> list[Circuit]:
     """Return each layer of a feed-forward circuit as a circuit."""
     widths = [len(logits) for logits in circuit.update]
     wire_logits: list[Array | None] = [None] * len(widths)

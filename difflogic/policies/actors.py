@@ -184,9 +184,8 @@ class LogicActor:
         # evaluation uses the function with the largest mean logit over many updates.
         self._averaging = gates.averaging
         self._mean = nn.Logic(circuit, steps, hard=True, device=device)
-        # Wires that training replaces are part of the saved state; float32 represents their indices exactly.
-        self.candidates = circuit.candidates if is_learned else 1
-        self._wires = [Tensor(wires, device) for wires in circuit.update_wires] if is_learned else []
+        # Training replaces these wires, so they are part of the saved state; float32 represents their indices exactly.
+        self.wires = [Tensor(wires, device) for wires in circuit.update_wires] if is_learned else []
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
@@ -243,15 +242,16 @@ class LogicActor:
     def rewire(
         self, observations: npt.NDArray[Any], loss: Callable[[Tensor], Tensor], generator: np.random.Generator
     ) -> None:
-        """Replace improbable candidates, with the gradient of `loss(preferences)` for some observations."""
+        """Replace improbable candidates by the gradient of `loss(preferences)` for some observations; see `rewired`."""
 
         def gradient(bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
             y = Tensor(bits, self._updates.device, requires_grad=True)
             loss(self._voted(y)).backward()
             return cast("Tensor", y.grad).numpy()
 
-        circuit = rewired(self.layer.circuit, self.features(observations), gradient, generator)
-        for tensor, wires in zip(self._wires, circuit.update_wires, strict=True):
+        engine, features = self._updates.device.open(), self.features(observations)
+        circuit = rewired(self.layer.circuit, engine, features, gradient, generator)
+        for tensor, wires in zip(self.wires, circuit.update_wires, strict=True):
             tensor.assign(wires)
         self.layer.logits.assign(circuit.flat_logits())
         # The mean over other candidates has no meaning.
@@ -259,8 +259,8 @@ class LogicActor:
         self.restored()
 
     def restored(self) -> None:
-        if self._wires:
-            wires = tuple(tensor.numpy().astype(np.int64) for tensor in self._wires)
+        if self.wires:
+            wires = tuple(tensor.numpy().astype(np.int64) for tensor in self.wires)
             for layer in (self.layer, self._mean):
                 layer.rewire(replace(layer.circuit, update_wires=wires))
 
@@ -300,7 +300,7 @@ class LogicActor:
         return self.layer.parameters()
 
     def followers(self) -> list[Tensor]:
-        return [self._mean.logits, self._updates, *self._wires]
+        return [self._mean.logits, self._updates, *self.wires]
 
 
 class DenseActor(Actor):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -101,16 +100,16 @@ class Classifier(Chooser):
         self.actor.began(progress)
         learned, losses, size = rows.parts.learned, [], self.config.table.batch_size
         before, actor = iteration * max(1, len(learned) // size), self.actor
-        is_rewired = isinstance(actor, LogicActor) and actor.candidates > 1 and progress < self.config.table.rewiring
 
         def loss_of(preferences: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
             labels = self.distribution.coded(rows.table.y[learned[places]])
             return -self.distribution.log_probs(preferences, self._tensor(labels)).mean()
 
         for number, places in enumerate(minibatches(len(learned), size, generator), before):
-            if is_rewired and number and number % REWIRING_UPDATES == 0:
+            is_due = number > 0 and number % REWIRING_UPDATES == 0 and progress < self.config.table.rewiring
+            if is_due and isinstance(actor, LogicActor) and actor.wires:
                 sample = generator.permutation(len(learned))[:REWIRING_ROWS]
-                self._rewire(rows.table.x[learned[sample]], partial(loss_of, places=sample), generator)
+                actor.rewire(rows.table.x[learned[sample]], partial(loss_of, places=sample), generator)
             # Batches are encoded one by one, since the bits of a table of images take 28 times the memory of its bytes.
             preferences = self.actor(self._tensor(self.actor.features(rows.table.x[learned[places]])))
             loss = loss_of(preferences, places)
@@ -120,18 +119,6 @@ class Classifier(Chooser):
             losses.append(loss.item())
             stepped()
         return {"policy_loss": float(np.mean(losses)), "updates": len(losses)}
-
-    def _rewire(
-        self, observations: npt.NDArray[Any], loss: Callable[[Tensor], Tensor], generator: np.random.Generator
-    ) -> None:
-        actor, (_, mu, nu, *_) = cast("LogicActor", self.actor), self._optimizer.state
-        before, k = actor.layer.logits.numpy(), actor.candidates
-        actor.rewire(observations, loss, generator)
-        # An improbable candidate has small gradients. With its second moment, its successor would take too large steps.
-        is_new, wires = actor.layer.logits.numpy() != before, nu.numpy().reshape(-1, k)
-        usual = wires.mean(axis=1).repeat(k).reshape(before.shape)
-        mu.assign(np.where(is_new, 0, mu.numpy()))
-        nu.assign(np.where(is_new, usual, nu.numpy()))
 
     def _parts(self) -> dict[str, list[Tensor]]:
         return {"optimizer": self._optimizer.state}

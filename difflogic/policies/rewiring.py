@@ -1,6 +1,6 @@
-"""Replacement of candidate wires: improbable candidates are replaced by inputs that would decrease the loss most.
+"""Replacement of candidate wires: improbable candidates give way to inputs that would decrease the loss most.
 
-With learned wiring, an input of a gate is chosen among few candidates. Replacing them between passes searches all
+With learned wiring, an input of a gate is chosen among few candidates. Replacing them during training searches all
 inputs at the cost of a few candidates. Source: weights regrown by gradient, Evci et al. 2020 (arXiv 1911.11134).
 """
 
@@ -8,31 +8,37 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import gates
 from difflogic.core.wiring import BLOCK
+from difflogic.engine.function import FunctionOpener
+from difflogic.engine.layered import layers
 from difflogic.engine.shape import Array
 from difflogic.model.checked import WIRES
 from difflogic.model.circuit import Circuit
-from difflogic.reference.kernels.coefficients import softmax
+from difflogic.tensor.kernels.softmax import softmax
 
 POOL = 512
 """Number of inputs sampled for each block of gates, from which its new candidates are selected."""
-BEHIND = 4.0
-"""Difference of the logits of a wire's most probable candidate and of its new candidates; those below are replaced."""
+GAP = 4.0
+"""Difference of the logits of a wire's best candidate and a new one; candidates further behind are replaced."""
 
 
 def rewired(
-    circuit: Circuit, x: npt.NDArray[np.float32], gradient: Callable[[Array], Array], generator: np.random.Generator
+    circuit: Circuit,
+    engine: FunctionOpener,
+    x: Array,
+    gradient: Callable[[Array], Array],
+    generator: np.random.Generator,
 ) -> Circuit:
-    """Replace improbable candidates, whose logit is BEHIND that of their wire's best, by inputs with a gain above 0.
+    """Replace improbable candidates by inputs with a gain above 0.
 
-    The gain of an input is the decrease of the loss, to first order, if the wire used it instead of its most probable
-    candidate. That candidate stays, so the hard circuit does not change.
+    The gain of an input is the decrease of the loss, to first order, if the wire read it instead of its most probable
+    candidate. The most probable candidate stays, so the hard circuit does not change.
 
     Args:
         circuit: Feed-forward circuit with k candidates for each wire.
+        engine: Engine that evaluates the circuit.
         x: Bits of N samples, float32 `[N, inputs]`.
         gradient: Function that returns the gradient of the loss with respect to hard outputs `[N, outputs]`.
         generator: Generator that samples inputs.
@@ -40,31 +46,32 @@ def rewired(
     Returns:
         The circuit with new candidates.
     """
-    wires, logits, chosen = [*map(np.copy, circuit.update_wires)], circuit.logits[WIRES][0].copy(), circuit.chosen
-    table, values, end = gates.TABLE.astype(x.dtype), [x.T], len(logits)
-    for gate_logits, pairs in zip(chosen.update, chosen.update_wires, strict=True):
-        (c0, ca, cb, cab), (a, b) = table[gate_logits.argmax(axis=1)].T[..., None], values[-1][pairs]
-        values.append(c0 + ca * a + (cb + cab * a) * b)
-    d_y = gradient(values[-1].T).T
-    for number in reversed(range(len(wires))):
-        begin, inputs, d_inputs = end - len(d_y), values[number], np.zeros_like(values[number])
-        for first in range(0, len(d_y), BLOCK):
-            block = slice(first, min(first + BLOCK, len(d_y)))
-            pairs, d = chosen.update_wires[number][:, block], d_y[block]
-            (_, ca, cb, cab), (a, b) = (softmax(chosen.update[number][block]) @ table).T[..., None], inputs[pairs]
-            d_a, d_b = d * (ca + cab * b), d * (cb + cab * a)
-            pool = generator.permutation(len(inputs))[:POOL]
-            gains = np.stack([(d_a * a).sum(axis=1), (d_b * b).sum(axis=1)])[..., None]
-            gains = gains - np.stack([d_a, d_b]) @ inputs[pool].T
-            rows = logits[begin + block.start : begin + block.stop].swapaxes(0, 1)
-            candidates, shares = (v.reshape(-1, v.shape[-1]).tolist() for v in (wires[number][:, block], softmax(rows)))
-            _replace(wires[number][:, block], rows, pool, gains)
-            # By their shares, as in training, so that gates that no wire has chosen get a gradient too.
-            for sources, weights, row in zip(candidates, shares, (*d_a, *d_b), strict=True) if number else ():
-                for source, weight in zip(sources, weights, strict=True):
-                    d_inputs[source] += weight * row
-        end, d_y = begin, d_inputs
-    return replace(circuit, update_wires=tuple(wires), wire_logits=logits)
+    parts, read, changed = layers(circuit), [x], []
+    functions = [engine.open_function(layer, [len(x)], hard=True) for layer in parts]
+    for function in functions:
+        read.append(function.forward(read[-1]))
+    d_y = gradient(read.pop())
+    for layer, function, inputs in zip(reversed(parts), reversed(functions), reversed(read), strict=True):
+        changed.append(_rewired_layer(layer, np.ascontiguousarray(inputs.T), d_y.T, generator))
+        _, d_y = function.backward(d_y)
+        function.close()
+    wires, logits = zip(*reversed(changed), strict=True)
+    return replace(circuit, update_wires=wires, wire_logits=np.concatenate(logits))
+
+
+def _rewired_layer(layer: Circuit, inputs: Array, d_y: Array, generator: np.random.Generator) -> tuple[Array, Array]:
+    """Return new wires and wire logits of a layer, for `inputs [inputs, N]` and output gradients `d_y [out, N]`."""
+    wires, logits = layer.update_wires[0].copy(), layer.logits[WIRES][0].copy()
+    chosen, soft = layer.chosen.update_wires[0], softmax(1, layer.update[0]) @ gates.TABLE.astype(d_y.dtype)
+    for first in range(0, len(d_y), BLOCK):
+        block = slice(first, first + BLOCK)
+        a_b, pool = inputs[chosen[:, block]], generator.permutation(len(inputs))[:POOL]
+        # d_a = d * (ca + cab * b) and d_b = d * (cb + cab * a)
+        _, *linear, product = soft[block].T[..., None]
+        d_a_b = d_y[block] * (linear + product * a_b[::-1])
+        gains = (d_a_b * a_b).sum(axis=2, keepdims=True) - d_a_b @ inputs[pool].T
+        _replace(wires[:, block], logits[block].swapaxes(0, 1), pool, gains)
+    return wires, logits
 
 
 def _replace(wires: Array, logits: Array, pool: Array, gains: Array) -> None:
@@ -73,7 +80,7 @@ def _replace(wires: Array, logits: Array, pool: Array, gains: Array) -> None:
     count = min(logits.shape[-1], len(pool))
     least = logits.argsort(axis=-1, kind="stable")[..., :count]
     best = np.argsort(-gains, axis=-1, kind="stable")[..., :count]
-    start = logits.max(axis=-1, keepdims=True) - np.asarray(BEHIND, logits.dtype)
+    start = logits.max(axis=-1, keepdims=True) - np.asarray(GAP, logits.dtype)
     is_new = (np.take_along_axis(logits, least, -1) < start) & (np.take_along_axis(gains, best, -1) > 0)
     for values, new in ((wires, pool[best]), (logits, start)):
         np.put_along_axis(values, least, np.where(is_new, new, np.take_along_axis(values, least, -1)), -1)

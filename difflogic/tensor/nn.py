@@ -132,8 +132,8 @@ class Logic(Module):
         steps: Number of steps of an automaton; 1 for a feed-forward circuit.
         hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through).
         device: Value of `--engine`, or a Device.
-        by_layer: True to compute the gradients of each layer of a hard feed-forward circuit at the bits that it reads,
-            False at the soft values.
+        by_layer: True to compute the gradients of a hard feed-forward circuit layer by layer, each at the bits that the
+            layer reads; False to compute them at the values of the soft circuit.
 
     Raises:
         DeviceError: The device cannot be used.

@@ -31,7 +31,7 @@ def problem(layers: list[int], candidates: int) -> tuple[Circuit, np.ndarray, np
 
 def test_new_candidates_of_the_last_layer_decrease_a_linear_loss_most():
     circuit, x, d_y = problem([GATES], candidates=4)
-    new = rewiring.rewired(circuit, x, lambda y: d_y, np.random.default_rng(0))
+    new = rewiring.rewired(circuit, Device("cpu").open(), x, lambda y: d_y, np.random.default_rng(0))
     chosen = circuit.chosen.update_wires[0]
     losses = (hard(circuit, x) * d_y).sum(axis=0)
     replaced = 0
@@ -45,7 +45,7 @@ def test_new_candidates_of_the_last_layer_decrease_a_linear_loss_most():
                 gains.append(losses[gate] - changed[gate])
             before, after = (c.update_wires[0][wire, gate] for c in (circuit, new))
             logits = circuit.wire_logits[gate, wire]
-            kept = logits >= logits.max() - rewiring.BEHIND
+            kept = logits >= logits.max() - rewiring.GAP
             np.testing.assert_array_equal(after[kept], before[kept])
             added = set(after.tolist()) - set(before.tolist())
             others = sorted(set(range(INPUTS)) - set(before.tolist()), key=lambda source: -gains[source])
@@ -57,7 +57,7 @@ def test_new_candidates_of_the_last_layer_decrease_a_linear_loss_most():
 @pytest.mark.parametrize("candidates", [2, 8])
 def test_rewiring_keeps_the_hard_circuit_and_distinct_candidates(candidates):
     circuit, x, d_y = problem([70, 30], candidates)
-    new = rewiring.rewired(circuit, x, lambda y: d_y, np.random.default_rng(0))
+    new = rewiring.rewired(circuit, Device("cpu").open(), x, lambda y: d_y, np.random.default_rng(0))
     np.testing.assert_array_equal(hard(new, x), hard(circuit, x))
     np.testing.assert_array_equal(new.gate_logits, circuit.gate_logits)
     for before, after in zip(circuit.update_wires, new.update_wires, strict=True):
