@@ -161,10 +161,17 @@ class TableConfig(Section, path="table."):
         UP_TO_ONE,
         default=0.6,
     )
+    shift: int = field("Pixels by which rows that are square images are shifted at most in training", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(not (self.test and self.held_out), f"table.held_out must be 0 with a test set, got {self.held_out}.")
+        side = math.isqrt(len(self.features))
+        require(
+            not self.shift or (side * side == len(self.features) and self.shift < side),
+            f"table.shift must be 0, or smaller than the side of square images, got {self.shift} with "
+            f"{len(self.features)} features.",
+        )
 
     @property
     def pass_rows(self) -> int:

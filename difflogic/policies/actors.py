@@ -239,18 +239,15 @@ class LogicActor:
     def adopted(self) -> None:
         self._updates.assign(0 * self._updates.numpy())
 
-    def rewire(
-        self, observations: npt.NDArray[Any], loss: Callable[[Tensor], Tensor], generator: np.random.Generator
-    ) -> None:
-        """Replace improbable candidates by the gradient of `loss(preferences)` for some observations; see `rewired`."""
+    def rewire(self, features: Floats, loss: Callable[[Tensor], Tensor], generator: np.random.Generator) -> None:
+        """Replace improbable candidates by the gradient of `loss(preferences)` for some rows; see `rewired`."""
 
         def gradient(bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
             y = Tensor(bits, self._updates.device, requires_grad=True)
             loss(self._voted(y)).backward()
             return cast("Tensor", y.grad).numpy()
 
-        engine, features = self._updates.device.open(), self.features(observations)
-        circuit = rewired(self.layer.circuit, engine, features, gradient, generator)
+        circuit = rewired(self.layer.circuit, self._updates.device.open(), features, gradient, generator)
         for tensor, wires in zip(self.wires, circuit.update_wires, strict=True):
             tensor.assign(wires)
         self.layer.logits.assign(circuit.flat_logits())

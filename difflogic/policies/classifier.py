@@ -1,5 +1,6 @@
 """Classifiers: actors that learn the labels of a table with a cross-entropy loss instead of rewards."""
 
+import math
 from collections.abc import Callable
 from functools import cached_property, partial
 
@@ -7,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.policy import ClassifierConfig, TableConfig
-from difflogic.config.table import LabelledTable
+from difflogic.config.table import LabelledTable, Numbers
 from difflogic.core.interval import wilson_interval
 from difflogic.errors import UsageError
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import gate_arrays
 from difflogic.policies.actors import LogicActor, Sightings
 from difflogic.policies.buffers import minibatches
-from difflogic.policies.environments import Arrays, Spaces
+from difflogic.policies.environments import Arrays, Floats, Spaces
 from difflogic.policies.evaluate import Decide, Score
 from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
@@ -23,6 +24,8 @@ AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
 """Maximum number of rows classified at a time, and of columns whose mean and spread are measured at a time."""
 REWIRING_UPDATES, REWIRING_ROWS = 200, 2048
 """Number of updates after which candidates are replaced, and of training rows whose gradients select new ones."""
+SHIFTED = 0.7
+"""Share of images that are shifted, if there is a maximum shift."""
 SAMPLED = 10_000
 """Approximate number of training rows for an evaluation during training, if there are no validation rows."""
 
@@ -105,13 +108,17 @@ class Classifier(Chooser):
             labels = self.distribution.coded(rows.table.y[learned[places]])
             return -self.distribution.log_probs(preferences, self._tensor(labels)).mean()
 
+        def features(places: npt.NDArray[np.int64]) -> Floats:
+            # Batches are encoded one by one, since the bits of a table of images take 28 times the memory of its bytes.
+            x = rows.table.x[learned[places]]
+            return actor.features(shifted(x, self.config.table.shift, generator) if self.config.table.shift else x)
+
         for number, places in enumerate(minibatches(len(learned), size, generator), before):
             is_due = number > 0 and number % REWIRING_UPDATES == 0 and progress < self.config.table.rewiring
             if is_due and isinstance(actor, LogicActor) and actor.wires:
                 sample = generator.permutation(len(learned))[:REWIRING_ROWS]
-                actor.rewire(rows.table.x[learned[sample]], partial(loss_of, places=sample), generator)
-            # Batches are encoded one by one, since the bits of a table of images take 28 times the memory of its bytes.
-            preferences = self.actor(self._tensor(self.actor.features(rows.table.x[learned[places]])))
+                actor.rewire(features(sample), partial(loss_of, places=sample), generator)
+            preferences = self.actor(self._tensor(features(places)))
             loss = loss_of(preferences, places)
             loss.backward()
             self._optimizer.step()
@@ -122,6 +129,18 @@ class Classifier(Chooser):
 
     def _parts(self) -> dict[str, list[Tensor]]:
         return {"optimizer": self._optimizer.state}
+
+
+def shifted(x: Numbers, most: int, generator: np.random.Generator) -> Numbers:
+    """Return a copy of square images, rows of `x`, most of them shifted by up to `most` pixels and filled with 0."""
+    side = math.isqrt(x.shape[1])
+    padded = np.pad(x.reshape(-1, side, side), ((0, 0), (most, most), (most, most)))
+    is_shifted = generator.random(len(x)) < SHIFTED
+    begin = np.where(is_shifted, generator.integers(0, 2 * most + 1, (2, len(x))), most)
+    rows, columns = begin[..., None] + np.arange(side)
+    places = np.arange(len(x))[:, None, None]
+    moved: Numbers = padded[places, rows[:, :, None], columns[:, None, :]].reshape(len(x), -1)
+    return moved
 
 
 def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:

@@ -351,6 +351,44 @@ def test_test_set_of_idx_files_is_evaluated_once_and_every_other_row_learned(ima
         difflogic.fit(test=table)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_shifted_images_are_windows_of_the_padded_image(dtype):
+    image = np.random.default_rng(2).integers(1, 256, (5, 5)).astype(dtype)
+    padded = np.pad(image, 2)
+    windows = [padded[y : y + 5, x : x + 5].tobytes() for y in range(5) for x in range(5)]
+    shifted = classifier.shifted(np.repeat(image.reshape(1, 25), 4000, axis=0), 2, np.random.default_rng(3))
+    assert (shifted.dtype, shifted.shape) == (dtype, (4000, 25))
+    counts = np.bincount([windows.index(row.tobytes()) for row in shifted], minlength=25)
+    unshifted = 1 - classifier.SHIFTED * 24 / 25
+    assert counts.min() > 0
+    assert abs(counts[12] / 4000 - unshifted) < 0.05
+
+
+def test_a_classifier_that_shifts_images_knows_them_in_other_places_and_resumes(tmp_path):
+    bars = np.array([[1, 1, 1], [0, 0, 0], [1, 1, 1]])
+    centred = np.pad(np.tile([bars, bars.T], (50, 1, 1)), ((0, 0), (1, 1), (1, 1)))
+    moved = np.concatenate([np.roll(centred[:20], (y, x), (1, 2)) for y in (-1, 0, 1) for x in (-1, 0, 1)])
+    noise = np.random.default_rng(4).integers(0, 60, (280, 5, 5))
+    x = (noise + 190 * np.concatenate([centred, moved])).astype(np.uint8).reshape(-1, 25)
+    names = ["horizontal", "vertical"] * 140
+    table, test = (LabelledTable.of(x[part], names[part]) for part in (slice(100), slice(100, None)))
+    scores = {}
+    for shift in (0, 1):
+        fields = {"table": {"batch_size": 20, "shift": shift}, "logic": {"widths": [400, 400], "bits": 1}}
+        out = tmp_path / str(shift)
+        whole = difflogic.fit(table=table, test=test, engine="cpu", set=fields | {"steps": 9000}, out=out)
+        scores[shift] = whole.score
+    assert scores[1] > 0.65 > 0.5 > scores[0], scores
+    difflogic.fit(table=table, test=test, engine="cpu", set=fields | {"steps": 3000}, out=tmp_path / "part")
+    again = difflogic.fit(resume=tmp_path / "part", steps=9000)
+    for name, array in whole.best.agent.state().items():
+        np.testing.assert_array_equal(again.best.agent.state()[name], array, err_msg=name)
+    with pytest.raises(ConfigError, match="side of square images, got 5 with 25 features"):
+        difflogic.fit(table=table, set={"table": {"shift": 5}})
+    with pytest.raises(ConfigError, match="got 1 with 3 features"):
+        difflogic.fit(table=LabelledTable.of(*rows()), set={"table": {"shift": 1}})
+
+
 def test_hash_of_bytes_equals_hash_of_the_same_floats():
     x = np.arange(20000).reshape(5000, 4) % 251
     tables = [LabelledTable.of(x.astype(dtype), x[:, 0] % 2) for dtype in (np.uint8, np.float32)]
