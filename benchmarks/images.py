@@ -31,9 +31,10 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "steps": 16 * 60_000,
         "logic": LEARNED | {"widths": [4000] * 2, "temperature": 0.7, "final_temperature": 0.7},
     },
-    # More gates generalise with a larger range of preferences: half of the default temperature.
+    # Shifted images need more gates; more gates generalise with a larger range of preferences.
     "64000": {
-        "steps": 7 * 60_000,
+        "steps": 11 * 60_000,
+        "table": {"shift": 1},
         "logic": LEARNED | {"widths": [32_000] * 2, "temperature": 1.4, "final_temperature": 1.4},
     },
 }

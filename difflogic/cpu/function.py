@@ -50,8 +50,9 @@ class CpuFunction(CircuitFunction):
             work.buffers.coefficients[:], work.buffers.shares[:] = self._one_hot
         work.run(self._forward_phases)
         first = 1 if self.every_state else self.steps
-        states = [work.cells(state)[: work.program.outputs].T for state in work.buffers.states[first:]]
-        return np.stack(states)
+        states = [work.cells(state)[: work.program.outputs] for state in work.buffers.states[first:]]
+        # A transposed copy of wide layers would take as long as their computation.
+        return np.stack(states).swapaxes(1, 2)
 
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
         work, buffers, cells = self._work, self._work.buffers, self._shape.cells
@@ -64,5 +65,5 @@ class CpuFunction(CircuitFunction):
             adjoint[:] = 0  # `forward` has stored states here, in complete tiles with lanes past the last cell
             adjoint.reshape(buffers.targets[0].shape)[:, :cells] = d_state.T
         work.run(self._backward_phases)
-        d_x = buffers.d_state.reshape(-1, work.grid.tiles * TILE)[:, :cells].T.copy()
+        d_x = buffers.d_state.reshape(-1, work.grid.tiles * TILE)[:, :cells].copy().T
         return work.per_gate(buffers.gradients), d_x

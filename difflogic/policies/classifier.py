@@ -24,7 +24,7 @@ AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
 """Maximum number of rows classified at a time, and of columns whose mean and spread are measured at a time."""
 REWIRING_UPDATES, REWIRING_ROWS = 200, 2048
 """Number of updates after which candidates are replaced, and of training rows whose gradients select new ones."""
-SHIFTED = 0.7
+SHIFTED = 0.5
 """Share of images that are shifted, if there is a maximum shift."""
 SAMPLED = 10_000
 """Approximate number of training rows for an evaluation during training, if there are no validation rows."""

@@ -79,7 +79,8 @@ def _replace(wires: Array, logits: Array, pool: Array, gains: Array) -> None:
     gains[(wires[..., None] == pool).any(axis=2)] = -np.inf
     count = min(logits.shape[-1], len(pool))
     least = logits.argsort(axis=-1, kind="stable")[..., :count]
-    best = np.argsort(-gains, axis=-1, kind="stable")[..., :count]
+    best = np.argpartition(-gains, count - 1, axis=-1)[..., :count]
+    best = np.take_along_axis(best, np.take_along_axis(gains, best, -1).argsort(axis=-1)[..., ::-1], -1)
     start = logits.max(axis=-1, keepdims=True) - np.asarray(GAP, logits.dtype)
     is_new = (np.take_along_axis(logits, least, -1) < start) & (np.take_along_axis(gains, best, -1) > 0)
     for values, new in ((wires, pool[best]), (logits, start)):

@@ -51,7 +51,7 @@ class ReferenceFunction(CircuitFunction):
         parameters = self._hard if self.hard else self._soft
         states, _ = run_steps(self._spec, parameters, self._start, self._nodes)
         after = states[1:] if self.every_state else states[-1:]
-        return np.ascontiguousarray(after[:, : self._spec.layout.outputs].swapaxes(1, 2))
+        return after[:, : self._spec.layout.outputs].swapaxes(1, 2).copy()
 
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
         spec = self._spec
