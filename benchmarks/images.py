@@ -62,8 +62,9 @@ def measured(network: str, seed: int, circuit: bool) -> Line:
 
 
 def newest() -> dict[str, list[Line]]:
-    """Return the newest line of each seed by network, the smallest network first."""
-    latest = {(line["network"], line["seed"]): line for line in load(FILE)}
+    """Return the newest line of each seed by network with its current fields, the smallest network first."""
+    current = [line for line in load(FILE) if line["fields"] == NETWORKS.get(line["network"])]
+    latest = {(line["network"], line["seed"]): line for line in current}
     lines: dict[str, list[Line]] = {}
     for line in sorted(latest.values(), key=lambda line: int(line["network"])):
         lines.setdefault(line["network"], []).append(line)

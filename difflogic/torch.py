@@ -97,7 +97,7 @@ class _Apply(torch.autograd.Function):
         function.update(_array(logits))
         y = function.forward(_array(x))
         ctx.function, ctx.number = function, function.current
-        return torch.from_numpy(y).to(x.device, _dtype(x))
+        return torch.from_numpy(y).to(x.device, _dtype(x)).contiguous()
 
     @staticmethod
     def backward(ctx: Any, d_y: torch.Tensor) -> Any:

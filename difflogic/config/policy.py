@@ -157,11 +157,11 @@ class TableConfig(Section, path="table."):
     batch_size: int = field("Rows in each gradient step", COUNT, default=128)
     learning_rate: float = field("Learning rate of a dense network; gates have their own", POSITIVE, default=1e-3)
     rewiring: float = field(
-        "Share of training in which improbable candidates of learned wiring are replaced; 0: never",
+        "Share of training, in whole passes, in which improbable candidates of learned wiring are replaced; 0: never",
         UP_TO_ONE,
         default=0.6,
     )
-    shift: int = field("Pixels by which rows that are square images are shifted at most in training", WHOLE, default=0)
+    shift: int = field("Maximum shift of rows that are square images in training, in pixels", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -57,6 +57,6 @@ def layers(circuit: Circuit) -> list[Circuit]:
         wire_logits = [*np.split(circuit.wire_logits, np.cumsum(widths)[:-1])]
     parts = zip(circuit.update, circuit.update_wires, [circuit.channels, *widths], wire_logits, strict=False)
     return [
-        replace(circuit, update=(logits,), update_wires=(wires,), channels=inputs, wire_logits=chosen)
-        for logits, wires, inputs, chosen in parts
+        replace(circuit, update=(logits,), update_wires=(wires,), channels=inputs, wire_logits=candidates)
+        for logits, wires, inputs, candidates in parts
     ]

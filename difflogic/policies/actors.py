@@ -177,15 +177,15 @@ class LogicActor:
         self._actions, self._continuous, self.memory = spaces.actions, spaces.continuous, spaces.memory
         circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
         # Soft inputs of several candidates deviate so much from bits that gradients at the bits are better.
-        is_learned = isinstance(config, ClassifierConfig) and config.policy == "logic" and circuit.candidates > 1
+        is_rewired = isinstance(config, ClassifierConfig) and config.policy == "logic" and circuit.candidates > 1
         is_hard = gates.forward == "hard"
-        self.layer = nn.Logic(circuit, steps, hard=is_hard, device=device, by_layer=is_hard and is_learned)
+        self.layer = nn.Logic(circuit, steps, hard=is_hard, device=device, by_layer=is_hard and is_rewired)
         # Late in training a gate with two nearly equal best logits flips between two functions at every update. So an
         # evaluation uses the function with the largest mean logit over many updates.
         self._averaging = gates.averaging
         self._mean = nn.Logic(circuit, steps, hard=True, device=device)
-        # Training replaces these wires, so they are part of the saved state; float32 represents their indices exactly.
-        self.wires = [Tensor(wires, device) for wires in circuit.update_wires] if is_learned else []
+        # Training may replace wires, so they are part of the saved state; float32 represents their indices exactly.
+        self.wires = [Tensor(wires, device) for wires in circuit.update_wires] if is_rewired else []
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
@@ -239,19 +239,19 @@ class LogicActor:
     def adopted(self) -> None:
         self._updates.assign(0 * self._updates.numpy())
 
-    def rewire(self, features: Floats, loss: Callable[[Tensor], Tensor], generator: np.random.Generator) -> None:
-        """Replace improbable candidates by the gradient of `loss(preferences)` for some rows; see `rewired`."""
+    def rewire(self, features: Floats, loss: Callable[[Tensor, slice], Tensor], generator: np.random.Generator) -> None:
+        """Replace improbable candidates by the gradients of `loss(preferences, rows)` for `features`; see `rewired`."""
 
-        def gradient(bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        def gradient(bits: npt.NDArray[Any], rows: slice) -> npt.NDArray[Any]:
             y = Tensor(bits, self._updates.device, requires_grad=True)
-            loss(self._voted(y)).backward()
+            loss(self._voted(y), rows).backward()
             return cast("Tensor", y.grad).numpy()
 
         circuit = rewired(self.layer.circuit, self._updates.device.open(), features, gradient, generator)
         for tensor, wires in zip(self.wires, circuit.update_wires, strict=True):
             tensor.assign(wires)
         self.layer.logits.assign(circuit.flat_logits())
-        # The mean over other candidates has no meaning.
+        # A mean over different candidates has no meaning, and gates depend on their candidates.
         self._mean.logits.assign(circuit.flat_logits())
         self.restored()
 

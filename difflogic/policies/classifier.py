@@ -20,12 +20,12 @@ from difflogic.policies.evaluate import Decide, Score
 from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
 
-AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
+AT_ONCE, AT_ONCE_COLUMNS = 1024, 64
 """Maximum number of rows classified at a time, and of columns whose mean and spread are measured at a time."""
 REWIRING_UPDATES, REWIRING_ROWS = 200, 2048
 """Number of updates after which candidates are replaced, and of training rows whose gradients select new ones."""
 SHIFTED = 0.5
-"""Share of images that are shifted, if there is a maximum shift."""
+"""Share of images that are shifted at random, also by 0 pixels, if the maximum is above 0."""
 SAMPLED = 10_000
 """Approximate number of training rows for an evaluation during training, if there are no validation rows."""
 
@@ -104,8 +104,8 @@ class Classifier(Chooser):
         learned, losses, size = rows.parts.learned, [], self.config.table.batch_size
         before, actor = iteration * max(1, len(learned) // size), self.actor
 
-        def loss_of(preferences: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
-            labels = self.distribution.coded(rows.table.y[learned[places]])
+        def loss_of(places: npt.NDArray[np.int64], preferences: Tensor, some: slice = slice(None)) -> Tensor:
+            labels = self.distribution.coded(rows.table.y[learned[places[some]]])
             return -self.distribution.log_probs(preferences, self._tensor(labels)).mean()
 
         def features(places: npt.NDArray[np.int64]) -> Floats:
@@ -117,9 +117,9 @@ class Classifier(Chooser):
             is_due = number > 0 and number % REWIRING_UPDATES == 0 and progress < self.config.table.rewiring
             if is_due and isinstance(actor, LogicActor) and actor.wires:
                 sample = generator.permutation(len(learned))[:REWIRING_ROWS]
-                actor.rewire(features(sample), partial(loss_of, places=sample), generator)
+                actor.rewire(features(sample), partial(loss_of, sample), generator)
             preferences = self.actor(self._tensor(features(places)))
-            loss = loss_of(preferences, places)
+            loss = loss_of(places, preferences)
             loss.backward()
             self._optimizer.step()
             self.actor.updated()
@@ -132,7 +132,7 @@ class Classifier(Chooser):
 
 
 def shifted(x: Numbers, most: int, generator: np.random.Generator) -> Numbers:
-    """Return a copy of square images, rows of `x`, most of them shifted by up to `most` pixels and filled with 0."""
+    """Return square images, rows of `x`, of which about half are shifted by up to `most` pixels and filled with 0."""
     side = math.isqrt(x.shape[1])
     padded = np.pad(x.reshape(-1, side, side), ((0, 0), (most, most), (most, most)))
     is_shifted = generator.random(len(x)) < SHIFTED

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from difflogic.devices.device import Device, same_device
 from difflogic.engine.function import CircuitFunction
 from difflogic.engine.layered import LayeredFunction
-from difflogic.errors import ShapeError
+from difflogic.errors import ShapeError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.tensor.arrays import DeviceArray, Shape
 from difflogic.tensor.tensor import Tensor
@@ -124,8 +124,8 @@ class Logic(Module):
     """Logic circuit as a layer with the parameter `logits [P, 16]`; the engine of its device computes it.
 
     A feed-forward circuit maps `[B, inputs]` to `[B, outputs]`. An automaton maps initial states `[B, H, W, C]` to the
-    states after `steps` steps. On a GPU, inputs are neither copied to the host nor checked: the caller must ensure that
-    inputs of a hard layer are 0 or 1.
+    states after `steps` steps. On a GPU, without `by_layer`, inputs are neither copied to the host nor checked: the
+    caller must ensure that inputs of a hard layer are 0 or 1.
 
     Args:
         circuit: Wiring and initial logits.
@@ -137,12 +137,15 @@ class Logic(Module):
 
     Raises:
         DeviceError: The device cannot be used.
+        UsageError: `by_layer` is True, but the circuit is soft or an automaton.
     """
 
     def __init__(
         self, circuit: Circuit, steps: int = 1, *, hard: bool = False, device: Device | str = "cpu",
         by_layer: bool = False,
     ) -> None:  # fmt: skip
+        if by_layer and (not hard or circuit.perceive):
+            raise UsageError("by_layer=True needs hard=True and a feed-forward circuit.")
         self.logits = Tensor(circuit.flat_logits(), device, requires_grad=True)
         self.hard, self.steps, self._by_layer = hard, steps, by_layer
         self._start = circuit

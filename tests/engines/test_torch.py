@@ -56,6 +56,12 @@ def test_a_trained_layer_leaves_as_gates_and_is_equal_on_every_sample() -> None:
         assert "all 32 patterns" in export(smaller.netlist, ["c"]).verify("c")[0]
 
 
+@pytest.mark.parametrize("device", ["reference", "cpu"])
+def test_outputs_are_contiguous(device: str) -> None:
+    layer = CircuitModule(Circuit.feed_forward([5, 6], seed=0), device=device)
+    assert layer(torch.zeros(3, 5)).view(-1).shape == (18,)
+
+
 def test_one_layer_may_stand_twice_in_a_network() -> None:
     """The second pass uses the first one's buffers."""
     layer = CircuitModule(random_circuit(np.random.default_rng(1)), device="reference")

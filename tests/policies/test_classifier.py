@@ -378,7 +378,7 @@ def test_a_classifier_that_shifts_images_knows_them_in_other_places_and_resumes(
         out = tmp_path / str(shift)
         whole = difflogic.fit(table=table, test=test, engine="cpu", set=fields | {"steps": 9000}, out=out)
         scores[shift] = whole.score
-    assert scores[1] > 0.65 > 0.5 > scores[0], scores
+    assert scores[1] > scores[0] + 0.15, scores
     difflogic.fit(table=table, test=test, engine="cpu", set=fields | {"steps": 3000}, out=tmp_path / "part")
     again = difflogic.fit(resume=tmp_path / "part", steps=9000)
     for name, array in whole.best.agent.state().items():

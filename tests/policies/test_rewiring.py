@@ -7,6 +7,7 @@ import pytest
 
 import difflogic
 from difflogic.devices.device import Device
+from difflogic.engine.layered import layers
 from difflogic.model.circuit import Circuit
 from difflogic.policies import actor_file, classifier, rewiring
 from tests.policies.test_classifier import rows
@@ -31,7 +32,7 @@ def problem(layers: list[int], candidates: int) -> tuple[Circuit, np.ndarray, np
 
 def test_new_candidates_of_the_last_layer_decrease_a_linear_loss_most():
     circuit, x, d_y = problem([GATES], candidates=4)
-    new = rewiring.rewired(circuit, Device("cpu").open(), x, lambda y: d_y, np.random.default_rng(0))
+    new = rewiring.rewired(circuit, Device("cpu").open(), x, lambda y, rows: d_y[rows], np.random.default_rng(0))
     chosen = circuit.chosen.update_wires[0]
     losses = (hard(circuit, x) * d_y).sum(axis=0)
     replaced = 0
@@ -54,10 +55,32 @@ def test_new_candidates_of_the_last_layer_decrease_a_linear_loss_most():
     assert replaced > GATES
 
 
+def test_gains_of_an_inner_layer_follow_from_the_layers_above(monkeypatch):
+    monkeypatch.setattr(rewiring, "BATCH", SAMPLES // 2)
+    circuit, x, d_y = problem([GATES, GATES], candidates=4)
+    circuit = replace(circuit, wire_logits=100 * circuit.wire_logits)
+    first, last = layers(circuit)
+    # Each wire of the last layer reads its own bit, since a gate may read a node twice.
+    chosen = last.chosen.update_wires[0].reshape(-1)
+    separate = replace(last.chosen, channels=len(chosen), update_wires=(np.arange(len(chosen)).reshape(2, -1),))
+    bits = hard(first, x)[:, chosen]
+    d_read = np.zeros((SAMPLES, GATES), np.float32)
+    for wire, node in enumerate(chosen):
+        zero, one = bits.copy(), bits.copy()
+        zero[:, wire], one[:, wire] = 0, 1
+        d_read[:, node] += ((hard(separate, one) - hard(separate, zero)) * d_y).sum(axis=1)
+    both, inner = (
+        rewiring.rewired(start, Device("cpu").open(), x, lambda y, rows, d=d: d[rows], np.random.default_rng(0))
+        for start, d in ((circuit, d_y), (first, d_read))
+    )
+    np.testing.assert_array_equal(np.sort(both.update_wires[0]), np.sort(inner.update_wires[0]))
+    assert (both.update_wires[0] != circuit.update_wires[0]).any()
+
+
 @pytest.mark.parametrize("candidates", [2, 8])
 def test_rewiring_keeps_the_hard_circuit_and_distinct_candidates(candidates):
     circuit, x, d_y = problem([70, 30], candidates)
-    new = rewiring.rewired(circuit, Device("cpu").open(), x, lambda y: d_y, np.random.default_rng(0))
+    new = rewiring.rewired(circuit, Device("cpu").open(), x, lambda y, rows: d_y[rows], np.random.default_rng(0))
     np.testing.assert_array_equal(hard(new, x), hard(circuit, x))
     np.testing.assert_array_equal(new.gate_logits, circuit.gate_logits)
     for before, after in zip(circuit.update_wires, new.update_wires, strict=True):
