@@ -32,10 +32,10 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "logic": LEARNED | {"widths": [4000] * 2, "temperature": 0.7, "final_temperature": 0.7},
     },
     # Shifted images need more gates; more gates generalise with a larger range of preferences.
-    "64000": {
-        "steps": 11 * 60_000,
+    "32000": {
+        "steps": 20 * 60_000,
         "table": {"shift": 1},
-        "logic": LEARNED | {"widths": [32_000] * 2, "temperature": 1.4, "final_temperature": 1.4},
+        "logic": LEARNED | {"widths": [16_000] * 2, "temperature": 1.0, "final_temperature": 1.0},
     },
 }
 """Fields of each network's configuration, by its number of gates."""

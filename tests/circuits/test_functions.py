@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import difflogic
 from difflogic import Circuit, FunctionNetlist
 from difflogic.circuits.export import formats, fpga
+from difflogic.circuits.export.functions import c as functions_c
 from difflogic.circuits.readers import layers
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.cli.main import group
@@ -80,6 +81,19 @@ def test_simplified_function_is_proved_written_and_read(kind: str, tmp_path: Pat
 def test_each_format_contains_the_function(form: str, kind: str) -> None:
     needs(*formats.FORMATS[form].programs)
     assert all(difflogic.export(of_kind(kind), [form], name="process").verify(form))
+
+
+@pytest.mark.parametrize("kind", ["bits", "classes", "thresholds"])
+def test_large_function_is_split_into_c_functions_that_compute_the_same(kind: str, monkeypatch) -> None:
+    needs("gcc")
+    monkeypatch.setattr(functions_c, "PART", 3)
+    exported = difflogic.export(of_kind(kind), ["c"], name="net")
+    header = str(exported.files["net.h"])
+    gates = re.findall(r"const uint64_t g\d+ = ", header)
+    assert header.count("net_part_") == 2 * -(-len(gates) // 3) > 2
+    (words,) = map(int, re.findall(r"uint64_t w\[(\d+)\];", header))
+    assert words < len(gates)
+    assert all(exported.verify("c"))
 
 
 @pytest.mark.parametrize("form", HELD)

@@ -26,7 +26,7 @@
 #define @UPPER@_FRACTION_BITS @FRACTION_BITS@ /* of these, bits behind the point */
 @END@
 
-/* The gates alone, for 64 @SAMPLE@s at once, one per bit: code[i] is 1 where @CODE_SAID@, @RESULT@[i] is @RESULT_SAID@.
+@PARTS@/* The gates alone, for 64 @SAMPLE@s at once, one per bit: code[i] is 1 where @CODE_SAID@, @RESULT@[i] is @RESULT_SAID@.
  */
 static inline void @NAME@_gates(const uint64_t code[@UPPER@_@CODE_UPPER@], uint64_t @RESULT@[@UPPER@_@RESULT_UPPER@_BITS])
 {
