@@ -31,7 +31,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "steps": 16 * 60_000,
         "logic": LEARNED | {"widths": [4000] * 2, "temperature": 0.7, "final_temperature": 0.7},
     },
-    # Shifted images need more gates; more gates generalise with a larger range of preferences.
+    # More gates generalise with a larger range of preferences, and with shifted images.
     "32000": {
         "steps": 20 * 60_000,
         "table": {"shift": 1},

@@ -161,7 +161,7 @@ class TableConfig(Section, path="table."):
         UP_TO_ONE,
         default=0.6,
     )
-    shift: int = field("Maximum shift of rows that are square images in training, in pixels", WHOLE, default=0)
+    shift: int = field("Maximum random shift of square images in training, in pixels", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -41,9 +41,9 @@ def rewired(
     Args:
         circuit: Feed-forward circuit with k candidates for each wire.
         engine: Engine that evaluates the circuit.
-        x: Bits of N samples, float32 `[N, inputs]`; up to `BATCH - 1` of the last ones are left out.
-        gradient: Function that returns the gradient of the loss with respect to hard outputs `[n, outputs]`, the n
-            samples in a slice.
+        x: Bits of N samples, float32 `[N, inputs]`. They are split into equal batches; a remainder is left out.
+        gradient: Function that returns the gradient of the loss with respect to hard outputs `[n, outputs]` of a batch,
+            and that receives the batch as a slice of the samples.
         generator: Generator that samples inputs.
 
     Returns:
