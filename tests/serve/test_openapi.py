@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 
@@ -20,6 +20,8 @@ from tests.serve.live import ANN, API, Live, serving
 
 ENDLESS = "/events"
 """Addresses that end so answer without end: the tests of events have them."""
+TRANSPORT = ("connection", "content-length", "expect", "host", "transfer-encoding", "upgrade")
+"""Headers of HTTP itself: a wrong one is answered before any address is looked up, which no document describes."""
 CONFIG = {
     "request-timeout": 600.0,  # seconds, so that only a request without end is one: machines differ
     "checks": {
@@ -76,6 +78,7 @@ def test_every_address_keeps_to_the_document(
         @given(case=operation.as_strategy(generation_mode=mode))
         def ask(case: Case) -> None:
             nonlocal asked
+            assume(not any(header in case.headers for header in TRANSPORT))
             asked += 1
             if mode is GenerationMode.POSITIVE and asked % 2 and "job" in case.path_parameters:
                 case.path_parameters["job"] = job
