@@ -1,8 +1,8 @@
 """Recipes of training: changes of a configuration that make training succeed.
 
 The recipe `paper` changes nothing. The recipe `robust` results from experiments (`docs/results/success.md`): a wiring
-per perception kernel, lower initial logits, smaller grids for boards, more steps for larger images, and for images from
-one cell a wiring in all directions (`difflogic.core.wiring.begin_all_round`). It trains boards, rules and samples with
+per perception kernel, lower initial logits, smaller grids and learned wiring for boards, more steps for larger images,
+and for images from one cell a wiring in all directions (`difflogic.core.wiring.begin_all_round`). It trains boards, rules and samples with
 stochastic hardening (`difflogic.engine.events`), and images briefly before a search (`difflogic.engine.search`).
 
 The function `robust` chooses changes for a task. Fields that differ from the paper's values are not changed.
@@ -122,6 +122,7 @@ def _steps_of_picture(config: Config) -> int:
 
 
 _BOARD_FIELDS: dict[str, dict[str, Any]] = {
+    "model": {"candidates": 2},
     "train": {"batch": 1},
     "optimizer": {"lr": 0.2, "weight_decay": 0.03, "epsilon": 1e-6},
     "initial": {"narrow_drop": 1.5, "noise": 0.5},

@@ -70,7 +70,8 @@ def names() -> list[str]:
 def page_config(name: str, white: bool = False) -> Config:
     """Return the configuration of task `name` with the recipe `robust`, which a page trains until solved.
 
-    `white` is for custom images with only white cells. Raises UsageError for an unsupported name.
+    Its wiring is fixed, since a page cannot train it. `white` is for custom images with only white cells. Raises
+    UsageError for an unsupported name.
     """
     if name not in names():
         raise UsageError(f"Unsupported preset {name!r}{hint(name, names())}: expected {', '.join(names())}.")
@@ -78,7 +79,7 @@ def page_config(name: str, white: bool = False) -> Config:
     begin, interval = config.search.begin, min(restarts.LOOK, config.train.eval_interval)
     if name not in OWN:
         begin = round(UNGUIDED * begin)
-    return config.with_(train={"eval_interval": interval}, search={"begin": begin})
+    return config.with_(model={"candidates": 1}, train={"eval_interval": interval}, search={"begin": begin})
 
 
 def _own(side: int, white: bool = False) -> Config:

@@ -59,7 +59,12 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     assert bool(after.hardening.share) != bool(after.search.begin)
     assert 0 <= after.hardening.begin <= after.hardening.end < after.train.epochs
     assert after.search.begin < after.train.epochs
-    usual = {"wiring_per_kernel": before.model.wiring_per_kernel, "all_round": False, "input_wise": False}
+    usual = {
+        "wiring_per_kernel": before.model.wiring_per_kernel,
+        "all_round": False,
+        "input_wise": False,
+        "candidates": 1,
+    }
     model = replace(after.model, **usual)
     same = replace(after, model=model, **{name: getattr(before, name) for name in TRAINING})
     assert same == before
