@@ -47,7 +47,8 @@ def what(data: dict[str, Any]) -> str:
         return f"the rule {data['rule']}"
     start = "one cell" if data["circuit"]["habitat"]["start"] == "seed" else "the border"
     start = "every initial state" if data["claim"] == "every-start" else start
-    return f"an image of {data['width']}x{data['height']} cells from {start} in {data['steps']} steps"
+    steps = max(data["steps"], data["from_step"] or 0)
+    return f"an image of {data['width']}x{data['height']} cells from {start} in {steps} steps"
 
 
 def _shown(name: str, data: dict[str, Any]) -> str:
