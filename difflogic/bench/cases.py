@@ -104,7 +104,7 @@ def all_cases() -> tuple[Case | ArrayCase, ...]:
         ),
         *(
             Case(f"candidates/{k}", "train", board.with_(model={"candidates": k}), every_engine=False, asked=True)
-            for k in (1, 4, 8)
+            for k in (1, 2, 4, 8)
         ),
         Case(
             "huge/1024",
