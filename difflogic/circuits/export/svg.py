@@ -7,15 +7,7 @@ import re
 from html import escape
 from xml.etree import ElementTree
 
-from difflogic.circuits.export.drawing import (
-    DrawnGate,
-    Point,
-    Positions,
-    Schematic,
-    layout,
-    on_inverted,
-    schematic,
-)
+from difflogic.circuits.export.drawing import DrawnGate, Point, Positions, Schematic, layout, on_inverted, schematic
 from difflogic.circuits.export.proving import check_cells, vectors_for
 from difflogic.circuits.export.text import Files, about, template, text_of
 from difflogic.core import wiring
@@ -67,13 +59,11 @@ def _y(row: float) -> float:
 
 
 def _wires(drawn: Schematic, placed: Positions) -> list[str]:
+    parts, paths = list(zip(drawn.parts, placed.parts, strict=True)), []
     starts = dict(zip(drawn.inputs, ((_x(0) - 4, y) for y in placed.inputs), strict=True))
-    starts |= {
-        part.bit: (_x(part.depth) + _BOX_WIDTH / 2, y) for part, y in zip(drawn.parts, placed.parts, strict=True)
-    }
-    paths = []
+    starts |= {part.bit: (_x(part.depth) + _BOX_WIDTH / 2, y) for part, y in parts}
     # End point and wires of each gate and of each output.
-    readers = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
+    readers = [((_x(part.depth) - _BOX_WIDTH / 2, y), part.reads) for part, y in parts]
     readers += [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
     for reader, (end, wires) in enumerate(readers):
         between = {wire: placed.wires[wire.bit, reader] for wire in wires}

@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.circuits.export.text import Files
 from difflogic.core import prng
@@ -103,13 +102,9 @@ def _grid_text(netlist: CellNetlist) -> str:
 
 def hexadecimal_lines(*columns: Bits) -> str:
     """Return one line per sample with a hexadecimal number for each array `[bits, samples]`, whose row i is bit i."""
-    rows = zip(*map(_hexadecimal, columns), strict=True)
-    return "".join(f"{' '.join(row)}\n" for row in rows)
-
-
-def _hexadecimal(bits: npt.NDArray[np.uint8]) -> list[str]:
-    digits = -(-len(bits) // 4)
-    padded = np.zeros((8 * -(-len(bits) // 8), bits.shape[1]), dtype=np.uint8)
-    padded[: len(bits)] = bits
-    packed = np.packbits(padded[::-1], axis=0).T
-    return [row.tobytes().hex()[-digits:] for row in packed]
+    numbers = []
+    for bits in columns:
+        # `packbits` fills the last byte at the end of the array, which is the lowest bit: zeros must precede the bits.
+        packed = np.packbits(np.pad(bits, ((0, -len(bits) % 8), (0, 0)))[::-1], axis=0).T
+        numbers.append([row.tobytes().hex()[-len(bits) // 4 :] for row in packed])
+    return "".join(f"{' '.join(row)}\n" for row in zip(*numbers, strict=True))

@@ -48,15 +48,12 @@ def write(files: Files, out: Path, force: bool = False) -> None:
     if out.is_file():
         raise UsageError(f"Expected a folder for the exported files, got the file {out}.")
     out.mkdir(parents=True, exist_ok=True)
-    contents = {
-        inside(out / file, out): text if isinstance(text, bytes) else text.encode() for file, text in files.items()
-    }
-    # Files with equal contents may exist, so that an export can be repeated. All are checked before the first write.
-    outputs = {
-        Output(path, force or (path.is_file() and path.read_bytes() == content)): content
-        for path, content in contents.items()
-    }
-    for output, content in outputs.items():
+    outputs = []
+    for file, text in files.items():
+        path, content = inside(out / file, out), text if isinstance(text, bytes) else text.encode()
+        # A file with equal contents may exist, so that an export can be repeated.
+        outputs.append((Output(path, force or (path.is_file() and path.read_bytes() == content)), content))
+    for output, content in outputs:  # all outputs are checked before the first write
         output.write(content)
 
 
@@ -107,12 +104,10 @@ def about(netlist: Netlist) -> str:
 def _ends(netlist: Netlist) -> str:
     match netlist:
         case CellNetlist():
-            boundary = "wraps around" if netlist.periodic else "is 0 outside"
-            seen = "" if netlist.neighbourhood == "moore" else f"neighbourhood {netlist.neighbourhood}; "
             names = "" if netlist.origin == tuple(range(netlist.channels)) else f" ({channel_names(netlist.origin)})"
-            return (
-                f"{counted(netlist.channels, 'channel')}{names}, {netlist.visible} visible; {seen}the grid {boundary}"
-            )
+            channels = f"{counted(netlist.channels, 'channel')}{names}, {netlist.visible} visible"
+            seen = "" if netlist.neighbourhood == "moore" else f"neighbourhood {netlist.neighbourhood}; "
+            return f"{channels}; {seen}the grid {'wraps around' if netlist.periodic else 'is 0 outside'}"
         case FunctionNetlist(choices=choices):
             where = f" in {netlist.environment}" if isinstance(netlist, Controller) and netlist.environment else ""
             latches = len(netlist.latches)
@@ -205,9 +200,7 @@ def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, 
     `zero` and `one` are constants, and `inputs` names input bits. Lines after the first are indented by four spaces.
     """
     names = bit_names(netlist, inputs)
-    gates = [
-        assign.format(name=names[line.bit], value=expression(line, names.__getitem__, zero, one))
-        for line in lines(netlist)
-    ]
-    outputs = enumerate(netlist.outputs.tolist())
-    return "\n    ".join(gates + [result.format(name=channel, value=names[output]) for channel, output in outputs])
+    values = ((names[line.bit], expression(line, names.__getitem__, zero, one)) for line in lines(netlist))
+    code = [assign.format(name=name, value=value) for name, value in values]
+    code += [result.format(name=index, value=names[output]) for index, output in enumerate(netlist.outputs.tolist())]
+    return "\n    ".join(code)

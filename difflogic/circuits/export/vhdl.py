@@ -4,6 +4,7 @@ Gates are variables of one process, since ghdl takes minutes for ten thousand si
 bench in ghdl with more neighbourhoods.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from difflogic.circuits.export.proving import folder_of, vectors_for
@@ -12,6 +13,7 @@ from difflogic.circuits.export.text import Files, bit_names, fill
 from difflogic.circuits.export.verilog import passed
 from difflogic.circuits.synthesis import tools
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 EXPRESSIONS = (
@@ -22,24 +24,23 @@ EXPRESSIONS = (
 
 def export(netlist: CellNetlist, name: str) -> Files:
     """Return the contents of `NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
-    names = bit_names(netlist, "patch({})")
-    gates = lines(netlist)
-    design = fill(
-        "cell.vhd",
-        netlist,
-        name,
-        periodic=str(netlist.periodic).lower(),
-        variables="\n        ".join(f"variable {names[line.bit]} : std_logic;" for line in gates),
-        body="\n        ".join(
-            [f"{names[g.bit]} := {EXPRESSIONS[g.gate].format(a=names[g.a], b=names[g.b])};" for g in gates]
-            + [f"result({channel}) <= {names[output]};" for channel, output in enumerate(netlist.outputs.tolist())]
-        ),
-    )
+    code = process(netlist, bit_names(netlist, "patch({})"))
+    design = fill("cell.vhd", netlist, name, periodic=str(netlist.periodic).lower(), **code)
     height, width = grid_sides(netlist)
     cells = height * width
     last_bit = netlist.channels * cells - 1
     bench = fill("bench.vhd", netlist, name, height=height, width=width, last_cell=cells - 1, last_bit=last_bit)
     return {f"{name}.vhd": design, f"{name}_tb.vhd": bench, **bench_files(netlist, name)}
+
+
+def process(netlist: Netlist, names: Sequence[str], inputs: Sequence[str] = ()) -> dict[str, str]:
+    """Return the code of a process; bits have `names`, and the statements `inputs`, if any, compute the inputs."""
+    gates, outputs = lines(netlist), enumerate(netlist.outputs.tolist())
+    variables = [*(names[: netlist.inputs] if inputs else ()), *(names[gate.bit] for gate in gates)]
+    body = [*inputs, *(f"{names[g.bit]} := {EXPRESSIONS[g.gate].format(a=names[g.a], b=names[g.b])};" for g in gates)]
+    body += [f"{netlist.buses[1]}({index}) <= {names[output]};" for index, output in outputs]
+    declared = "\n        ".join(f"variable {name} : std_logic;" for name in variables)
+    return {"variables": declared, "body": "\n        ".join(body)}
 
 
 _WORK = 2e9

@@ -127,9 +127,8 @@ class Steps(Observations):
         return np.array(actions)
 
     def result_bits(self) -> Bits:
-        return (self.expected(in_fixed_point=True) >> np.arange(len(self.function.outputs))[:, None] & 1).astype(
-            np.uint8
-        )
+        bits = self.expected(in_fixed_point=True) >> np.arange(len(self.function.outputs))[:, None] & 1
+        return bits.astype(np.uint8)
 
     def described(self, in_fixed_point: bool) -> str:
         return f"a sequence of {super().described(in_fixed_point)}"

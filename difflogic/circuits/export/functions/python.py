@@ -56,10 +56,8 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         for sequence in steps:
             np.save(folder / "steps.npy", sequence.values)
         run_numpy(folder, f"{name}_numpy", program)
-        decided, fixed, again = (
-            np.load(folder / f"{file}.npy") for file in ("decided", "fixed_decided", "fixed_again")
-        )
-        stepped = [sequence.check(np.load(folder / "stepped.npy"), False, "NumPy") for sequence in steps]
-    proofs = [tried.check(decided, False, "NumPy"), tried.check(fixed, True, "NumPy")]
-    tried.check(function.decide_fixed(again, tried.form), True, "NumPy's rounding")
-    return proofs + stepped
+        proofs = [tried.check(np.load(folder / "decided.npy"), False, "NumPy")]
+        proofs.append(tried.check(np.load(folder / "fixed_decided.npy"), True, "NumPy"))
+        again = function.decide_fixed(np.load(folder / "fixed_again.npy"), tried.form)
+        tried.check(again, True, "NumPy's rounding")
+        return [*proofs, *(sequence.check(np.load(folder / "stepped.npy"), False, "NumPy") for sequence in steps)]
