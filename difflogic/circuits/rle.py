@@ -29,10 +29,8 @@ def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
     entries = unpack_bits(netlist.evaluate(pack_bits(patches)), rules.ENTRIES)[0]
     if netlist.channels > 1 or entries[0]:
         states = 1 << min(max(netlist.channels, 2), MOST_CHANNELS)
-        return (
-            f"012345678//{states}",
-            "Its own rule differs: difflogic export CIRCUIT --format golly writes that rule's file.",
-        )
+        remark = "Its own rule differs: difflogic export CIRCUIT --format golly writes that rule's file."
+        return f"012345678//{states}", remark
     return f"{rules.name(entries)}:{'T' if netlist.periodic else 'P'}{width},{height}", ""
 
 

@@ -7,16 +7,13 @@ Source of the format: the README of DigitalJS (tilk/digitaljs), "Input format".
 
 import json
 
+from difflogic.circuits.export.drawing import SYMBOLS
 from difflogic.circuits.export.proving import check_cells, vectors_for
 from difflogic.circuits.export.text import Files, bit_names
 from difflogic.circuits.readers import digitaljs
 from difflogic.core import wiring
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
-
-_TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
-_INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
-"""Mapping from ids of gates with one inverted input to the plain gate's DigitalJS type and the index of that input."""
 
 Device = dict[str, str | int]
 
@@ -59,12 +56,12 @@ class _Drawing:
             self._add(name, "Not" if line.gate == NOT_A else "Repeater", label=name)
             self._connect(reads[0], name, "in")
         else:
-            kind, inverted = _INVERTED.get(line.gate) or (_TWO[line.gate], None)
-            if inverted is not None:
+            symbol, inverted = SYMBOLS[line.gate]
+            if 1 in inverted:  # at most one of the two inputs
                 self._add(f"{name}_not", "Not", label=f"{name}_not")
-                self._connect(reads[inverted], f"{name}_not", "in")
-                reads[inverted] = f"{name}_not"
-            self._add(name, kind, label=name, inputs=2)
+                self._connect(reads[inverted.index(1)], f"{name}_not", "in")
+                reads[inverted.index(1)] = f"{name}_not"
+            self._add(name, symbol.capitalize(), label=name, inputs=2)
             for index, read in enumerate(reads, start=1):
                 self._connect(read, name, f"in{index}")
 

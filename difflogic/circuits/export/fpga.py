@@ -8,7 +8,6 @@ nextpnr places and routes; without nextpnr no clock is reported, since the delay
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -178,13 +177,11 @@ def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, i
     tools.run_in(folder, tools.YOSYS, "-q", "-p", script, seconds=seconds)
     data = _json(folder / f"{_NAME}.json", tools.YOSYS)
     try:
-        cells = Counter(cell["type"] for cell in data["modules"][top]["cells"].values())
+        cells = [str(cell["type"]) for cell in data["modules"][top]["cells"].values()]
     except (KeyError, TypeError, AttributeError) as error:
         raise ToolError(f"{tools.YOSYS} wrote a netlist without the cells of {top}.") from error
-    luts = sum(
-        size * count for name, size in row.luts.items() for kind, count in cells.items() if re.fullmatch(name, kind)
-    )
-    return luts, sum(count for kind, count in cells.items() if re.match(row.flip_flops, kind))
+    luts = sum(size for kind in cells for name, size in row.luts.items() if re.fullmatch(name, kind))
+    return luts, sum(re.match(row.flip_flops, kind) is not None for kind in cells)
 
 
 def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) -> tuple[float | None, str]:

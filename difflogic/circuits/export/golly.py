@@ -141,11 +141,10 @@ def _colours(netlist: CellNetlist, first: int) -> list[str]:
     """Return the lines of state colours: the circuit's, else RGB for three visible channels, else shades of grey."""
     rows = ["0 24 24 32"] if first else []
     for number in range(1 << netlist.channels):
-        if netlist.colours:
-            rows.append(" ".join(map(str, [first + number, *netlist.palette[number % len(netlist.palette)]])))
-            continue
         bits = [number >> channel & 1 for channel in range(netlist.visible)]
         rgb = [255 * bit for bit in bits] if netlist.visible == 3 else [255 * sum(bits) // netlist.visible] * 3
+        if netlist.colours:
+            rgb = netlist.palette[number % len(netlist.palette)].tolist()
         rows.append(" ".join(map(str, [first + number, *rgb])))
     return rows
 

@@ -146,13 +146,8 @@ class _Run:
     def data(self) -> dict[str, Any]:
         height, width, _ = self._start.shape
         fires: list[int] = np.concatenate([words_of(fire[..., None]) for fire in self._fires]).tolist()
-        return {
-            "height": height,
-            "width": width,
-            "steps": len(self._fires),
-            "start": words_of(self._start).tolist(),
-            "fires": fires,
-        }
+        size = {"height": height, "width": width, "steps": len(self._fires)}
+        return size | {"start": words_of(self._start).tolist(), "fires": fires}
 
     def check(self, words: list[int], what: str) -> None:
         """Raise ExportError if `words`, the final state on the page packed by `words_of`, is not as expected."""

@@ -59,21 +59,13 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise CircuitError(f"Two devices are {twice!r}: expected at most one device per input or output.")
-    ports = _ports(connectors, devices, names)
+    ports = _ports(connectors, names)
     rows = [row for name, device in devices.items() for row in _rows(name, device, ports.get(name, {}))]
-    outputs = {
-        names[name]: _port(ports, name, "in") for name, device in devices.items() if device.get("type") in _OUTPUTS
-    }
+    outputs = {names[name]: _port(ports, name, "in") for name in names if devices[name].get("type") in _OUTPUTS}
     channels = _channels(names.values(), outputs)
-    data = {
-        "format": netlist_json.FORMAT,
-        "version": netlist_json.VERSION,
-        "channels": channels,
-        "periodic": False,
-        "gates": rows,
-        "outputs": [outputs[f"out[{channel}]"] for channel in range(channels)],
-    }
-    return netlist_json.from_data(data)
+    head = {"format": netlist_json.FORMAT, "version": netlist_json.VERSION, "channels": channels, "periodic": False}
+    ends = [outputs[f"out[{channel}]"] for channel in range(channels)]
+    return netlist_json.from_data(head | {"gates": rows, "outputs": ends})
 
 
 def _bit_name(name: str, device: Mapping[str, Any]) -> str:
@@ -94,16 +86,14 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
     return name
 
 
-def _ports(
-    connectors: Sequence[Any], devices: Mapping[str, Any], names: Mapping[str, str]
-) -> dict[str, dict[str, str]]:
-    """Return the name of the bit that drives each port, by device and port. Raises CircuitError."""
+def _ports(connectors: Sequence[Any], names: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the bit that drives each port, by device and port; `names` are the devices' bits. Raises CircuitError."""
     ports: dict[str, dict[str, str]] = {}
     for connector in connectors:
         try:
             source, target = connector["from"]["id"], connector["to"]["id"]
             port = connector["to"]["port"]
-            is_valid = source in devices and target in devices and connector["from"]["port"] == "out"
+            is_valid = source in names and target in names and connector["from"]["port"] == "out"
         except (KeyError, TypeError) as error:
             raise CircuitError(
                 f"A connector must have 'from' and 'to', each with 'id' and 'port', got {connector!r:.80}."
@@ -142,33 +132,30 @@ def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Ite
         _refuse_others(name, ports, ["in"])
         yield {"id": name, "gate": _ONE[kind], "a": a, "b": a}
     elif kind in _TWO:
-        yield from _joined(name, kind, _drivers(name, kind, device, ports))
+        yield from _joined(name, kind, device, ports)
     else:
         raise CircuitError(f"Unknown type {kind!r:.40} of the device {name!r}.")
 
 
-def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> list[str]:
+def _joined(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the gates of a device with two or more inputs, which combine one input after the other."""
     count = device.get("inputs", 2)
     if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
         raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs, {len(ports)} connected.")
     read = [f"in{index}" for index in range(1, count + 1)]
     _refuse_others(name, ports, read)
-    return [_port({name: ports}, name, port) for port in read]
+    result, *rest = (_port({name: ports}, name, port) for port in read)
+    for index, driver in enumerate(rest, 1):
+        last = index == len(rest)
+        own = name if last else f"{name} in{index + 1}"
+        yield {"id": own, "gate": _TWO[kind] if last else _PLAIN[kind], "a": result, "b": driver}
+        result = own
 
 
 def _refuse_others(name: str, ports: Mapping[str, str], read: Sequence[str]) -> None:
     """Raise CircuitError if a port is driven that is not in `read`, the ports that the device has."""
     if others := sorted(ports.keys() - set(read)):
         raise CircuitError(f"A connector refers to the port {others[0]!r}, which the device {name!r} does not have.")
-
-
-def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:
-    result, *rest = drivers
-    for index, driver in enumerate(rest, 1):
-        last = index == len(rest)
-        own = name if last else f"{name} in{index + 1}"
-        yield {"id": own, "gate": _TWO[kind] if last else _PLAIN[kind], "a": result, "b": driver}
-        result = own
 
 
 def _channels(names: Any, outputs: Mapping[str, str]) -> int:

@@ -56,9 +56,7 @@ def _shrunk(cells: Picture, side: int) -> Picture:
         return cells
     rows, columns = (np.arange(0, extent, side) for extent in cells.shape[:2])
     sums = np.add.reduceat(np.add.reduceat(cells.astype(np.uint32), rows, axis=0), columns, axis=1)
-    heights, widths = (
-        np.diff(starts, append=extent) for starts, extent in zip((rows, columns), cells.shape, strict=False)
-    )
+    heights, widths = np.diff(rows, append=cells.shape[0]), np.diff(columns, append=cells.shape[1])
     means: Picture = (sums // (heights[:, None] * widths)[..., None]).astype(np.uint8)
     return means
 

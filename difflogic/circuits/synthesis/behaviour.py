@@ -97,11 +97,9 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 
 def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
     """Remove gates that do not affect the rollouts; undo each pass after which `holds(cell)` is False."""
-    changes: dict[str, Callable[[Cell], Cell]] = {
-        "don't cares outside the rollouts used": lambda cell: replace(cell, graph=_simplified_on(rollouts, cell)),
-        "gates replaced by constants or wires": lambda cell: replace(
-            cell, graph=_tried(rollouts, cell, search.on_pass)
-        ),
+    changes: dict[str, Callable[[Cell], XAG]] = {
+        "don't cares outside the rollouts used": lambda cell: _simplified_on(rollouts, cell),
+        "gates replaced by constants or wires": lambda cell: _tried(rollouts, cell, search.on_pass),
     }
     # Changes of one kind may enable changes of the other.
     stopped, worthwhile = False, True
@@ -120,9 +118,9 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
         worthwhile = (gates - len(search.cell.graph.gates)) * ROUND_GAIN > gates
 
 
-def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
-    """Apply `change` to a cell, and return the simplified result."""
-    search = Search(change(cell))
+def _simplified_after(change: Callable[[Cell], XAG], cell: Cell) -> Cell:
+    """Return the simplified cell with the graph `change(cell)`."""
+    search = Search(replace(cell, graph=change(cell)))
     search.simplify()
     return search.cell
 

@@ -101,9 +101,8 @@ def prove_every_start(
         return EveryStart(False, THREE_VALUED, reason, counterexample=anything)
     if not unknown:
         return EveryStart(True, THREE_VALUED, "the complete image is known", from_step=step)
-    reason = (
-        f"{unknown} of {target.size} values stay unknown in three-valued simulation, which ended after {step} steps"
-    )
+    unknown_values = f"{unknown} of {target.size} values stay unknown"
+    reason = f"{unknown_values} in three-valued simulation, which ended after {step} steps"
     if not synchronous or seconds is None:
         return EveryStart(None, THREE_VALUED, reason)
     return find_wrong_start(lean, target, steps, seconds, reason)
@@ -179,9 +178,8 @@ def _first_and_last_column(height: int, width: int) -> tuple[int, int]:
 
 def _numbers(grid: Bits) -> list[int]:
     """Pack a grid `[H, W, C]` into one integer per channel, with one bit per cell."""
-    return [
-        int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in np.moveaxis(grid, 2, 0)
-    ]
+    planes = (np.packbits(plane, bitorder="little") for plane in np.moveaxis(grid, 2, 0))
+    return [int.from_bytes(plane.tobytes(), "little") for plane in planes]
 
 
 def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:

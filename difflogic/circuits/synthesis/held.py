@@ -66,9 +66,8 @@ def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
     *_, one, two = states = netlist.rollout(np.zeros((*target.shape[:2], netlist.channels), np.uint8), 2 * steps)
     if not np.array_equal(one, two) or not (states[steps:, ..., :channels] == target).all():
         return None
-    places = np.lib.stride_tricks.sliding_window_view(
-        np.arange(two[..., 0].size).reshape(target.shape[:2]), (SQUARE,) * 2
-    )
+    cells = np.arange(two[..., 0].size).reshape(target.shape[:2])
+    places = np.lib.stride_tricks.sliding_window_view(cells, (SQUARE, SQUARE))
     hits = 0
     for part in np.array_split(places.reshape(-1, SQUARE**2), -(-places.size // PART)):
         damaged = np.repeat(two.reshape(1, -1, netlist.channels), len(part), axis=0)

@@ -143,9 +143,7 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
         alive = np.ones(len(clauses), dtype=bool)
         while solver.solve([assumed[index] for index in np.flatnonzero(alive)]):
             true = solver.true()
-            holds = np.array(
-                [variable in true if variable > 0 else -variable not in true for variable in after.tolist()]
-            )
+            holds = np.array([value in true if value > 0 else -value not in true for value in after.tolist()])
             dead = alive & ~holds[clauses].any(axis=1)
             if not dead.any():
                 raise ToolError("The SAT solver gave an answer that violates no clause: remove `from_start`.")

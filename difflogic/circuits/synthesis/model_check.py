@@ -31,28 +31,23 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
     """
     machine = replace(grid, cell=lean(grid.cell)).machine()
     starts, latches = machine.input_names[: machine.first_latch], machine.input_names[machine.first_latch :]
-    shown = machine.output_names[: -machine.latches]
-    blif = to_blif(
-        machine, starts, shown, "grid", dict(zip(latches, machine.output_names[-len(latches) :], strict=True))
-    )
+    shown, following = machine.output_names[: -machine.latches], machine.output_names[-machine.latches :]
+    blif = to_blif(machine, starts, shown, "grid", dict(zip(latches, following, strict=True)))
     limit = max(1, round(seconds))
     script = f"read_blif grid.blif; strash; pdr -T {limit}; write_cex -n /dev/stdout"
     output = tools.run(tools.ABC, ["-q", script], {"grid.blif": blif}, limit + _GRACE)
     if "was asserted in frame" in output:
         ones = set(re.findall(r"^(\S+)@0=1", output, flags=re.MULTILINE))
         start = np.array([name in ones for name in starts], dtype=np.uint8).reshape(grid.start.shape)
-        return _refuted(grid, target, start, int((re.findall(r"asserted in frame (\d+)", output) or "0")[0]))
+        # The image may be wrong only after the compared step, at step `wrong_at`. The state `wrong_at - steps` steps
+        # after ABC's initial state is also an initial state, and its rollout is wrong at the compared step.
+        wrong_at = int((re.findall(r"asserted in frame (\d+)", output) or "0")[0])
+        start = grid.cell.after(start, wrong_at - grid.steps)
+        if np.array_equal(grid.cell.after(start, grid.steps)[..., : target.shape[-1]], target):
+            raise ToolError(f"{tools.ABC} gave a counterexample from which the circuit reaches the target.")
+        return EveryStart(False, METHOD, f"a start is wrong at step {grid.steps}", counterexample=start)
     if "Property proved" in output:
         return EveryStart(True, METHOD, "it found an invariant, and checked it", from_step=grid.steps)
     if "UNDECIDED" in output:
         return EveryStart(None, METHOD, f"{tools.ABC} had not decided after {limit} s")
     raise ToolError(f"{tools.ABC} gave no result: {output.strip()[-200:]!r}")
-
-
-def _refuted(grid: Grid, target: Bits, start: Bits, wrong_at: int) -> EveryStart:
-    # The image may be wrong only after the compared step, at step `wrong_at`. The state `wrong_at - steps` steps after
-    # ABC's initial state is also an initial state, and its rollout is wrong at the compared step.
-    start = grid.cell.after(start, wrong_at - grid.steps)
-    if np.array_equal(grid.cell.after(start, grid.steps)[..., : target.shape[-1]], target):
-        raise ToolError(f"{tools.ABC} gave a counterexample from which the circuit reaches the target.")
-    return EveryStart(False, METHOD, f"a start is wrong at step {grid.steps}", counterexample=start)

@@ -86,9 +86,8 @@ def _register(config: Config, axis: int) -> Register | None:
     side, cells = ((task.height, ROWS), (task.width, COLUMNS))[axis]
     for bits in range(side.bit_length(), side.bit_length() + MORE_BITS + 1):
         channels = bordered + bits
-        like = CellNetlist.build(
-            channels, config.model.periodic, [], [], [wiring.CENTRE] * channels, scenario=Scenario.of(config)
-        )
+        outputs, scenario = [wiring.CENTRE] * channels, Scenario.of(config)
+        like = CellNetlist.build(channels, config.model.periodic, [], [], outputs, scenario=scenario)
         for others in chain.from_iterable(combinations(range(bits - 1), count) for count in range(1, bits)):
             taps, builder = (*others, bits - 1), Builder(wiring.PATCH * channels)
             next_bits = _numbers(builder, bordered, taps, cells, INSIDE if bordered else None)
@@ -120,12 +119,8 @@ def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, in
         bits = range(first, first + taps[-1] + 1)
         return [reduce(builder.or_, (neighbour(bit, cell) for cell in some), edge) for bit in bits]
 
-    own, behind, beside, ahead = (
-        told([wiring.CENTRE]),
-        told(cells[0], edges[0]),
-        told(cells[1]),
-        told(cells[2], edges[1]),
-    )
+    own, behind = told([wiring.CENTRE]), told(cells[0], edges[0])
+    beside, ahead = told(cells[1]), told(cells[2], edges[1])
     # Unknown registers are zeros, even if shifted, and known ones agree, so an OR combines them.
     shifted = [reduce(builder.xor, (behind[tap] for tap in taps)), *behind[:-1]]
     back = [*ahead[1:], reduce(builder.xor, (ahead[tap + 1] for tap in taps[:-1]), ahead[0])]

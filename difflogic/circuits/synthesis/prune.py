@@ -49,11 +49,8 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
 
     All channels that affect the visible ones are equal too. A gate that becomes a wire swaps two of its logits.
     """
-    logits, before, layout = (
-        circuit.gate_logits,
-        CellNetlist.from_circuit(circuit, visible),
-        flat_layout(circuit.chosen),
-    )
+    logits, layout = circuit.gate_logits, flat_layout(circuit.chosen)
+    before = CellNetlist.from_circuit(circuit, visible)
     seen = Cell.of(before).seen_channels()
     random = np.random.default_rng(_SEED)
     samples = pack_bits(_first_samples(before.inputs, random))

@@ -52,11 +52,8 @@ def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | No
             inverted[last[wrong[:, channel]]] = True
             if inverted[earlier].any() or inverted[last[~wrong[:, channel]]].any():
                 return None
-        products = (
-            reduce(builder.and_, (mapped(literal, literals) for literal in product))
-            for product in _products(values, inverted)
-        )
-        outputs.append(builder.xor(mapped(output, literals), reduce(builder.or_, products, FALSE)))
+        terms = (reduce(builder.and_, (mapped(x, literals) for x in term)) for term in _products(values, inverted))
+        outputs.append(builder.xor(mapped(output, literals), reduce(builder.or_, terms, FALSE)))
     return replace(cell, graph=rebuilt(builder.finish(outputs))).netlist(netlist)
 
 

@@ -155,13 +155,9 @@ class Search(Generic[S]):
         count = len(self.cell.graph.gates)
         if count > MOST_GATES:
             return f"Only structural passes were applied, since {count} gates remain, more than {MOST_GATES}."
-        if not self.stopped:
-            searches = (in_windows, resynthesised)
-            passes = {
-                name: partial(change, effort=effort) if change in searches else change
-                for name, change in FUNCTIONAL.items()
-            }
-            self.to_fixpoint(passes, [self.drop_unseen_channels])
+        searches = (in_windows, resynthesised)
+        passes = {name: partial(run, effort=effort) if run in searches else run for name, run in FUNCTIONAL.items()}
+        self.to_fixpoint(passes, [self.drop_unseen_channels])
         return ""
 
     def proved(self, before: N, after: N, proof: Callable[[N, N], Equivalence], note: str = "") -> Simplified[N]:

@@ -54,14 +54,11 @@ def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds
     done = _done(tool, arguments, folder, stdin, seconds)
     if done.returncode:
         output = (done.stderr or done.stdout).decode(errors="replace").strip()
-        raise ToolError(f"{tool} failed with exit code {done.returncode}: {_cause(output)}")
+        # The cause begins in the first line that mentions an error or failure; otherwise it is the end of the output.
+        match = re.search(r"^[^\n]*(error|fail).*", output, re.IGNORECASE | re.MULTILINE | re.DOTALL)
+        cause = match[0][:_SHOWN] if match else output[-_SHOWN:]
+        raise ToolError(f"{tool} failed with exit code {done.returncode}: {cause}")
     return done.stdout + done.stderr
-
-
-def _cause(output: str) -> str:
-    """Return the output from the first line on that mentions an error or failure, otherwise its end, shortened."""
-    match = re.search(r"^[^\n]*(error|fail).*", output, re.IGNORECASE | re.MULTILINE | re.DOTALL)
-    return match[0][:_SHOWN] if match else output[-_SHOWN:]
 
 
 def _done(
@@ -69,14 +66,8 @@ def _done(
 ) -> subprocess.CompletedProcess[bytes]:
     if (tool in PACKAGES or tool in YOWASP) and (advice := missing(tool)):
         raise ToolError(advice)
+    command = [_program(tool) or tool, *arguments]
     try:
-        return subprocess.run(
-            [_program(tool) or tool, *arguments],
-            cwd=folder,
-            input=stdin,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
+        return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"{tool} did not finish within {seconds:.0f} s.") from error
