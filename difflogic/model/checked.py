@@ -72,8 +72,7 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
     array = _array(f"The logits of {where}", values)
     if array.dtype not in (np.float32, np.float64):
         raise CircuitError(f"The logits of {where} must be float32 or float64, got {array.dtype}.")
-    expected = "[K, out, 16]" if name == "perceive" else "[out, 16]"
-    rank = 3 if name == "perceive" else 2
+    expected, rank = ("[K, out, 16]", 3) if name == "perceive" else ("[out, 16]", 2)
     if array.ndim != rank or array.shape[-1] != gates.GATE_COUNT or 0 in array.shape:
         raise CircuitError(f"The logits of {where} must have shape {expected}, got {list(array.shape)}.")
     if kernels is not None and array.shape[0] != kernels:

@@ -122,12 +122,7 @@ class Circuit:
         return replace(self, neighbourhood=neighbourhood)
 
     @classmethod
-    def initial(
-        cls,
-        model: ModelConfig,
-        seed: int,
-        initial: InitialConfig = PAPER_START,
-    ) -> Circuit:
+    def initial(cls, model: ModelConfig, seed: int, initial: InitialConfig = PAPER_START) -> Circuit:
         """Make the initial circuit of a training run: wires are sampled, and gates pass on their first inputs.
 
         The random numbers are those of the authors' notebook: `key, sub = split(PRNGKey(seed))`, where `sub` samples
@@ -160,13 +155,8 @@ class Circuit:
             wiring.lead_straight(update_wires, model.channels, model.update.widths[0] // model.channels - 1)
         update = _update_start(model.update.widths[1:], initial)
         _hold(model.held, update, update_wires)
-        circuit = cls.from_arrays(
-            logits={"perceive": perceive, "update": update},
-            wires={"perceive": perceive_wires, "update": update_wires},
-            channels=model.channels,
-            periodic=model.periodic,
-            neighbourhood=model.neighbourhood,
-        )
+        logits, wires = {"perceive": perceive, "update": update}, {"perceive": perceive_wires, "update": update_wires}
+        circuit = cls.from_arrays(logits, wires, model.channels, model.periodic, model.neighbourhood)
         return circuit.with_candidates(model.candidates, seed)._with_noise(initial, seed, model.input_wise)
 
     @classmethod

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from functools import lru_cache
-from itertools import combinations
 from math import factorial
 from typing import NamedTuple
 
@@ -318,8 +317,6 @@ def _joined(
 
     rows = [gate >> (3 - 2 * value(x, of_a, row) - value(y, of_b, row)) & 1 for row in range(1 << count)]
     used = tuple(v for v in range(count) if any(rows[row] != rows[row ^ 1 << v] for row in range(1 << count)))
-    table = 0
-    for size in range(len(used) + 1):
-        for chosen in combinations(range(len(used)), size):
-            table |= rows[sum(1 << used[index] for index in chosen)] << sum(1 << index for index in chosen)
-    return used, table
+    # Row `m` of the result is the row in which the used variables have the bits of `m` and all others are 0.
+    chosen = (sum((m >> index & 1) << v for index, v in enumerate(used)) for m in range(1 << len(used)))
+    return used, sum(rows[row] << m for m, row in enumerate(chosen))

@@ -98,10 +98,8 @@ class FunctionNetlist(Netlist):
         """
         if circuit.perceive:
             raise CircuitError("Expected a feed-forward circuit, got an automaton: use CellNetlist.from_circuit.")
-        layers = [
-            (wires, logits.argmax(axis=1))
-            for wires, logits in zip(circuit.chosen.update_wires, circuit.update, strict=True)
-        ]
+        hard = [logits.argmax(axis=1) for logits in circuit.update]
+        layers = list(zip(circuit.chosen.update_wires, hard, strict=True))
         return cls.from_layers(layers, thermometer or circuit.channels, inputs, outputs, classes)
 
     @classmethod

@@ -137,8 +137,8 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     """Make a netlist from the parsed JSON of a circuit.json. Raise CircuitError if the data is invalid."""
     # The messages below quote values in shortened form, since circuits may be untrusted, for example in the service.
     check_format(data, FORMAT, VERSION)
-    channels = _whole(data, "channels", least=1)
-    visible = _whole(data, "visible", least=1) if "visible" in data else None
+    channels = _whole(data, "channels")
+    visible = _whole(data, "visible") if "visible" in data else None
     periodic = typed(data, "periodic", bool)
     neighbourhood = typed(data, "neighbourhood", str) if "neighbourhood" in data else "moore"
     outputs = typed(data, "outputs", list)
@@ -167,9 +167,16 @@ def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
 
 def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:
     """Return gate ids, wires and outputs in topological order; `inputs` are the inputs' names. Raise CircuitError."""
-    rows = typed(data, "gates", list)
+    rows, gate_ids, wires = typed(data, "gates", list), [], []
     bits = _bits(rows, inputs)
-    gate_ids, wires = _gates(rows, bits)
+    for row in rows:
+        gate = row.get("gate")
+        if type(gate) is not int or not 0 <= gate < gates.GATE_COUNT:
+            last = gates.GATE_COUNT - 1
+            raise CircuitError(f"Unknown function {shown(gate)} of gate {row['id']!r}: expected 0 to {last}.")
+        gate_ids.append(gate)
+        where = f"gate {row['id']!r}"
+        wires.append((_bit(bits, row.get("a"), where), _bit(bits, row.get("b"), where)))
     ends = [_bit(bits, name, "an output") for name in typed(data, "outputs", list)]
     # Other programs may write gates in any order; gates that are sorted already keep their order.
     order, wires, ends = topological_sort(len(inputs), wires, ends, [row["id"] for row in rows])
@@ -186,7 +193,7 @@ def _scenario(data: Mapping[str, Any]) -> Scenario:
     rows = typed(data, "picture", list) if "picture" in data else []
     if not all(isinstance(row, str) for row in rows):
         raise CircuitError(f"picture in habitat must be a list of rows of text, got {shown(rows)}.")
-    sizes = {name: _whole(data, name, least=1) for name in ("height", "width", "steps")}
+    sizes = {name: _whole(data, name) for name in ("height", "width", "steps")}
     return Scenario(start=typed(data, "start", str), fire_rate=float(rate), picture=tuple(rows), **sizes)
 
 
@@ -203,29 +210,16 @@ def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
     return bits
 
 
-def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[list[int], list[Wire]]:
-    gate_ids, wires = [], []
-    for row in rows:
-        gate = row.get("gate")
-        if type(gate) is not int or not 0 <= gate < gates.GATE_COUNT:
-            last = gates.GATE_COUNT - 1
-            raise CircuitError(f"Unknown function {shown(gate)} of gate {row['id']!r}: expected 0 to {last}.")
-        gate_ids.append(gate)
-        where = f"gate {row['id']!r}"
-        wires.append((_bit(bits, row.get("a"), where), _bit(bits, row.get("b"), where)))
-    return gate_ids, wires
-
-
 def _bit(bits: Mapping[str, int], name: Any, where: str) -> int:
     if not isinstance(name, str) or name not in bits:
         raise CircuitError(f"Unknown bit {shown(name)} in {where}: expected the name of an input or a gate.")
     return bits[name]
 
 
-def _whole(data: Mapping[str, Any], key: str, least: int) -> int:
+def _whole(data: Mapping[str, Any], key: str) -> int:
     value = data.get(key)
-    if type(value) is not int or value < least:
-        raise CircuitError(f"{key} must be an integer of at least {least}, got {shown(value)}.")
+    if type(value) is not int or value < 1:
+        raise CircuitError(f"{key} must be an integer of at least 1, got {shown(value)}.")
     return value
 
 

@@ -52,22 +52,17 @@ def lines(netlist: Netlist) -> list[Assignment]:
     for bit in range(len(is_live) - 1, netlist.inputs - 1, -1):
         if is_live[bit]:
             gate, (a, b) = rows[bit - netlist.inputs]
-            line = _line(bit, gate, a, b)
+            # The only input that matters, if there is one, becomes `a`. If both inputs are the same bit, only the
+            # outputs for 00 (bit 3 of the id) and for 11 (bit 0) matter: its XOR with itself is FALSE, its AND the bit.
+            if a == b:
+                gate = (FALSE, NOT_A, A, TRUE)[2 * (gate & 1) + (gate >> 3)]
+            elif gate in (B, NOT_B):
+                gate, a = (A if gate == B else NOT_A), b
+            line = Assignment(bit, gate, a, b)
             for read in line.reads:
                 is_live[read] = 1
             assignments.append(line)
     return assignments[::-1]
-
-
-def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
-    """Return the gate that computes `bit`, normalised: the only input that matters, if there is one, becomes `a`."""
-    # If both inputs are the same bit, only the outputs for 00 (bit 3 of the id) and for 11 (bit 0) matter: XOR of a bit
-    # with itself is FALSE, AND is the bit.
-    if a == b:
-        gate = (FALSE, NOT_A, A, TRUE)[2 * (gate & 1) + (gate >> 3)]
-    elif gate in (B, NOT_B):
-        gate, a = (A if gate == B else NOT_A), b
-    return Assignment(bit, gate, a, b)
 
 
 def read_inputs(netlist: Netlist) -> list[int]:

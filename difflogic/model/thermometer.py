@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from itertools import chain, pairwise
 from statistics import NormalDist
 from typing import Any
 
@@ -110,10 +110,7 @@ class Thermometer:
 
     def code_levels(self, levels: Sequence[npt.ArrayLike]) -> Bits:
         """Return the codes, uint8 `[bits, N]`, for `levels [D, N]`, the number of thresholds reached per dimension."""
-        return _compared(
-            np.stack([np.asarray(level) for level in levels], axis=1),
-            [range(1, len(values) + 1) for values in self.thresholds],
-        )
+        return _compared(np.stack(levels, axis=1), [range(1, len(values) + 1) for values in self.thresholds])
 
     def is_code(self, bits: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Return, for each column of `bits [bits, N]`, whether it is the code of some observation, bool `[N]`."""
@@ -126,12 +123,7 @@ class Thermometer:
     @cached_property
     def implied(self) -> tuple[tuple[int, int], ...]:
         """All pairs `(lower, upper)` of adjacent bits of a dimension; if the upper bit is 1, so is the lower bit."""
-        starts = accumulate(map(len, self.thresholds), initial=0)
-        return tuple(
-            (start + i, start + i + 1)
-            for start, values in zip(starts, self.thresholds, strict=False)
-            for i in range(len(values) - 1)
-        )
+        return tuple((bit - 1, bit) for bit, (_, index) in enumerate(self.places) if index)
 
     def keep(self, bits: Sequence[int]) -> Thermometer:
         """Return a copy with only the thresholds of the given bits."""
@@ -158,11 +150,8 @@ class Thermometer:
                 f"Thresholds with {fraction_bits} fraction bits take more than {MOST_WIDTH} bits: "
                 "scale the observations, or use fewer fraction bits."
             )
-        exact = all(
-            math.ldexp(number, -fraction_bits) == t
-            for row, values in zip(scaled, self.thresholds, strict=True)
-            for number, t in zip(row, values, strict=True)
-        )
+        pairs = zip(chain(*scaled), chain(*self.thresholds), strict=True)
+        exact = all(math.ldexp(number, -fraction_bits) == t for number, t in pairs)
         return FixedPoint(fraction_bits, width, scaled, exact)
 
 
