@@ -47,16 +47,11 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
             "Only agents of gates with discrete actions can be controllers, but this agent "
             f"{'has continuous actions' if spaces.continuous else 'is a dense network'}."
         )
-    observations, actions = WORDS.get(identifier.partition("-")[0], (None, None))
-    return Controller.from_gates(
-        actor.thermometer,
-        actor.decision(),
-        spaces.actions if actions is None or len(actions) != spaces.actions else actions,
-        None if observations is None or len(observations) != spaces.observations - spaces.memory else observations,
-        identifier,
-        version("gymnasium"),
-        spaces.memory,
-    )
+    observations, actions = WORDS.get(identifier.partition("-")[0], ((), ()))
+    names = observations if len(observations) == spaces.observations - spaces.memory else None
+    choices = actions if len(actions) == spaces.actions else spaces.actions
+    source = identifier, version("gymnasium")
+    return Controller.from_gates(actor.thermometer, actor.decision(), choices, names, *source, spaces.memory)
 
 
 def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:

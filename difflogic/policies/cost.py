@@ -28,7 +28,10 @@ def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
     evaluations = population * (config.steps * _step(config, spaces) + played + config.gates.random_steps * STEP)
     row = 2 * spaces.observations + spaces.actions + 6
     # A ring is at most twice as long as its contents, which include network inputs before and after each step.
-    transition = row + 2 * (spaces.observations + _features(config, spaces))
+    features = spaces.observations * (1 if config.policy == "mlp" else config.logic.bits)
+    if config.policy == "automaton":
+        features = config.automaton.side**2 * config.automaton.channels
+    transition = row + 2 * (spaces.observations + features)
     buffer = min(sac.buffer_size, 2 * config.steps) * transition if is_sac else ppo.n_steps * copies * row
     # Values of samples and their gradients; a gate computes sixteen numbers and stores one.
     batch = (sac if is_sac else ppo).batch_size * (actor // 4 + 8 * sum(config.critic.widths))
@@ -74,13 +77,6 @@ def _step(config: AgentConfig, spaces: Spaces) -> int:
     if config.algorithm == "sac":
         learned = sac.batch_size * sac.gradient_steps / (sac.train_freq * config.environment.n_envs)
     return STEP + round((1 + PASSES * learned) * _networks(config, spaces))
-
-
-def _features(config: AgentConfig, spaces: Spaces) -> int:
-    """Return the number of inputs of the actor."""
-    if config.policy == "automaton":
-        return config.automaton.side**2 * config.automaton.channels
-    return spaces.observations * (1 if config.policy == "mlp" else config.logic.bits)
 
 
 def _actor(config: PolicyConfig, spaces: Spaces) -> int:

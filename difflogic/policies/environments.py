@@ -157,18 +157,16 @@ class Environments:
             self._reset(over)
 
     def _reset(self, which: Flags) -> None:
-        seeds = [self._episode_seed(copy, int(number)) if is_reset else None
-                 for copy, (number, is_reset) in enumerate(zip(self._episodes, which, strict=True))]  # fmt: skip
+        seeds: list[int | None] = [None] * self.count
+        for copy in np.flatnonzero(which).tolist():
+            entropy = [self._seed, self._stream, copy, int(self._episodes[copy])]
+            seeds[copy] = int(np.random.SeedSequence(entropy).generate_state(1)[0])
+            self._actions[copy] = []
         with self._guarded("raised an error at the beginning of an episode"):
             observations, _ = self._vector.reset(seed=seeds, options={**self._options, "reset_mask": which})
         self._remembered[which] = 0
         self.observations[which] = self._checked(observations)[which]
         self.returns[which] = 0
-        for copy in np.flatnonzero(which):
-            self._actions[copy] = []
-
-    def _episode_seed(self, copy: int, episode: int) -> int:
-        return int(np.random.SeedSequence([self._seed, self._stream, copy, episode]).generate_state(1)[0])
 
     def state(self) -> Arrays:
         """Return `episodes` and `lengths`, int64 `[count]`, `observations`, and all copies' concatenated `actions`."""
