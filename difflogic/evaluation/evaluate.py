@@ -21,7 +21,7 @@ from difflogic.circuits.synthesis.function import live_gates
 from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
 from difflogic.evaluation import samples, trained_circuit
-from difflogic.evaluation.faults import CURVES, points
+from difflogic.evaluation.faults import CURVES
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
 from difflogic.evaluation.rehearsal import EvaluationContext
@@ -54,7 +54,8 @@ class RunEvaluation:
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
         """Curve of each fault test as `(key of the measure, numbers or probabilities of faults, accuracies)`."""
-        return [(measure.key, *points(measure)) for measure in self.measures if measure.key in CURVES]
+        curves = {measure.key: measure.values for measure in self.measures if measure.key in CURVES}
+        return [(key, [float(name) for name in values], list(values.values())) for key, values in curves.items()]
 
     @property
     def live_gates(self) -> int:

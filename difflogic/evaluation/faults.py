@@ -5,7 +5,7 @@ single gates of the simplified circuit. The hard circuit runs for the task's num
 initial states that neither training nor its evaluation uses. The final state has no faults.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +38,8 @@ DRAWN = ("checkerboard", "picture", "rule")
 """Kinds of target for which the fault tests can create initial states and targets."""
 TOLD = 5
 """Maximum number of worst faults that the result's text lists."""
+CURVES = ("flip", "stuck-cells", "stuck-gates")
+"""Keys of the measures that are curves, whose values are accuracies by the number or probability of faults."""
 
 
 @dataclass(frozen=True)
@@ -162,12 +164,3 @@ def _shown(netlist: CellNetlist, task_job: Job, starts: Bits) -> Bits:
     spec = task_job.config.task
     states = enumerate(netlist.steps(starts[..., list(netlist.origin)], spec.steps, task_job.probe_masks), 1)
     return np.stack([state[..., : spec.loss_channels] for step, state in states if step in spec.judged_steps])
-
-
-def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the numbers or probabilities of faults in a fault measure, and the accuracy at each of them."""
-    return [float(name) for name in measure.values], list(measure.values.values())
-
-
-CURVES = ("flip", "stuck-cells", "stuck-gates")
-"""Keys of the measures that are curves, for `points`."""

@@ -68,7 +68,10 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     files["gates.png"] = plots.gates_png(census(trained.circuit), "gates by layer")
     if trained.rows:
         files["loss.png"] = plots.loss_png(trained.rows, trained.config, trained.title)
-    files |= _downloads(trained, netlist, name)
+    files[f"files/{name}_as_trained.json"] = netlist_json.to_json(netlist)
+    files["files/config.toml"] = trained.config.to_toml()
+    if (trained.path / CSV).exists():
+        files[f"files/{CSV}"] = (trained.path / CSV).read_bytes()
     left_out = add_exports(files, smaller.netlist, name)
     gates = live_gates(smaller.netlist)
     counts = [("gates per cell", live_gates(netlist)), ("gates per cell, simplified", gates)]
@@ -105,16 +108,6 @@ def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str)
         for file, content in contents.items():
             files[formats.SHOWN.get(form, f"files/{file}")] = content
     return [f"{form}: {why}" for form, why in left_out.items()]
-
-
-def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> Files:
-    files: Files = {
-        f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
-        "files/config.toml": trained.config.to_toml(),
-    }
-    if (trained.path / CSV).exists():
-        files[f"files/{CSV}"] = (trained.path / CSV).read_bytes()
-    return files
 
 
 def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:

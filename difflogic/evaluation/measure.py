@@ -97,18 +97,12 @@ class Measure:
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
         total, values = int(wrong[-1].sum()), samples * records[0].values
+        counts = {"wrong": total, "values": values, "accuracy": 1 - total / values, "samples": samples}
         return cls(
             key=key,
             title=title,
             text=in_words(total, values, samples),
-            values={
-                "wrong": total,
-                "values": values,
-                "accuracy": 1 - total / values,
-                "samples": samples,
-                "wrong_samples": int(np.count_nonzero(wrong[-1])),
-                **more,
-            },
+            values={**counts, "wrong_samples": int(np.count_nonzero(wrong[-1])), **more},
             paper="exact" if exact_in_paper else "",
             met=total == 0 if exact_in_paper else None,
             curve=[round(float(value), 4) for value in wrong.mean(axis=1)],

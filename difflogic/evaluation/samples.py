@@ -1,7 +1,6 @@
 """Test a circuit on samples: held-out samples of its run, other stored samples, or new ones of a task in Python."""
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.config import registered
 from difflogic.config.dataset import Dataset
@@ -47,17 +46,13 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
     values = int(np.count_nonzero(targets != IGNORED)) * len(samples.steps) // len(targets)
     total, wrong_samples = int(wrong.sum()), int(np.count_nonzero(wrong.any(axis=0)))
     text = in_words(total, values, len(samples)) + (f"; {wrong_samples} samples are wrong" if total else "")
-    counts = {"wrong": total, "values": values, "accuracy": 1 - total / values, "samples": len(samples)}
-    steps = (
-        ", ".join(map(str, samples.steps)) if len(samples.steps) < 5 else f"{samples.steps[0]} to {samples.steps[-1]}"
-    )
-    return Measure(
-        "samples",
-        f"{len(samples)} {context.samples_are}, after step {steps}",
-        text,
-        {**counts, "wrong_samples": wrong_samples},
-        curve=[round(float(value), 4) for value in wrong.mean(axis=1)],
-    )
+    numbers = {"wrong": total, "values": values, "accuracy": 1 - total / values, "samples": len(samples)}
+    numbers |= {"wrong_samples": wrong_samples}
+    steps = f"{samples.steps[0]} to {samples.steps[-1]}"
+    if len(samples.steps) < 5:
+        steps = ", ".join(map(str, samples.steps))
+    title = f"{len(samples)} {context.samples_are}, after step {steps}"
+    return Measure("samples", title, text, numbers, curve=[round(float(value), 4) for value in wrong.mean(axis=1)])
 
 
 def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> Bits:
@@ -83,12 +78,9 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     kinds = neighbourhoods(samples.x, config.model.periodic, config.model.neighbourhood)
     expected = samples.y[:, 0].reshape(len(kinds), -1)
     counted = (expected >= 0).all(axis=1)
-    after = np.concatenate(
-        [
-            context.engine.rollout(context.trained.circuit, starts[part : part + AT_ONCE], 1, "hard")[-1]
-            for part in range(0, len(samples), AT_ONCE)
-        ]
-    ).reshape(len(kinds), -1)[:, : expected.shape[1]]
+    parts = (starts[part : part + AT_ONCE] for part in range(0, len(samples), AT_ONCE))
+    states = [context.engine.rollout(context.trained.circuit, part, 1, "hard")[-1] for part in parts]
+    after = np.concatenate(states).reshape(len(kinds), -1)[:, : expected.shape[1]]
     shown = np.unique(kinds[counted])
     # A neighbourhood is wrong if any cell with this neighbourhood is wrong.
     wrong = np.unique(kinds[counted & (after != expected).any(axis=1)])
@@ -109,10 +101,8 @@ def _name(context: EvaluationContext) -> str | None:
         return None
     # The middle cell of a 3x3 board has all other cells as neighbours.
     boards = rules.patches().reshape(-1, 3, 3, 1).astype(np.float32)
-    entries: npt.NDArray[np.uint8] = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[
-        -1, :, 1, 1, 0
-    ].astype(np.uint8)
-    return rules.counted(entries)
+    after = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
+    return rules.counted(after.astype(np.uint8))
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
@@ -130,10 +120,8 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
     states = np.concatenate([compared_states(context, part, number) for number, part in parts], axis=1)
     count = int(np.count_nonzero(job.differing(samples, states).any(axis=(0, 2, 3, 4))))
     numbers = own.evaluated(states.swapaxes(0, 1), samples)
-    words = [
-        f"{count} samples are wrong" if count else "exact",
-        *(f"{key} {value:.4g}" for key, value in numbers.items()),
-    ]
+    words = [f"{count} samples are wrong" if count else "exact"]
+    words += [f"{key} {value:.4g}" for key, value in numbers.items()]
     settings = ", ".join(f"{name} {value}" for name, value in own.settings.items())
     title = f"{len(samples)} fresh samples of {own.name}, {settings}"
     return Measure("own-task", title, "; ".join(words), {"samples": len(samples), "wrong_samples": count, **numbers})
