@@ -24,12 +24,8 @@ def _model(netlist: Netlist, name: str) -> str:
     inputs = [name for bit, name in enumerate(names[: netlist.inputs]) if bit not in latches]
     # Memory bits that no gate reads have no latch.
     results = output_names(netlist)[: len(netlist.outputs) - (netlist.memory if isinstance(netlist, Controller) else 0)]
-    text = [
-        *(f"# {line}" for line in (about(netlist), *legend(netlist))),
-        f".model {name}",
-        f".inputs {' '.join(inputs)}",
-        f".outputs {' '.join(results)}",
-    ]
+    text = [f"# {line}" for line in (about(netlist), *legend(netlist))]
+    text += [f".model {name}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(results)}"]
     text += [f".latch {names[netlist.outputs[output]]} {names[bit]} 0" for bit, output in latches.items()]
     for line in lines(netlist):
         text += _table(line, names)

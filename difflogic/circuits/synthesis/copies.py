@@ -18,10 +18,8 @@ DARK = -1
 def sources(image: Bits) -> list[int]:
     """Return equal numbers, counted from 0, for equal channels of `image [H, W, C]`, and DARK for channels of zeros."""
     numbers: dict[bytes, int] = {}
-    return [
-        numbers.setdefault(pattern.tobytes(), len(numbers)) if pattern.any() else DARK
-        for pattern in np.moveaxis(image, -1, 0)
-    ]
+    channels = np.moveaxis(image, -1, 0)
+    return [numbers.setdefault(bits.tobytes(), len(numbers)) if bits.any() else DARK for bits in channels]
 
 
 def widened(netlist: CellNetlist, shown: list[int]) -> CellNetlist:
@@ -37,8 +35,5 @@ def widened(netlist: CellNetlist, shown: list[int]) -> CellNetlist:
     dark = wiring.PATCH * channels + len(netlist.gates)
     ends = bits[netlist.outputs].tolist()
     frame = replace(netlist, channels=channels, visible=len(shown), origin=tuple(range(channels)))
-    return frame.with_gates(
-        [*netlist.gates, 0],
-        [*bits[netlist.wires], (0, 0)],
-        [*(dark if source == DARK else ends[source] for source in shown), *ends[netlist.visible :]],
-    )
+    outputs = [dark if source == DARK else ends[source] for source in shown] + ends[netlist.visible :]
+    return frame.with_gates([*netlist.gates, 0], [*bits[netlist.wires], (0, 0)], outputs)

@@ -238,12 +238,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
         state = values
         if len(builder.gates) > MOST_NODES or time.monotonic() > end:
             return None
-    outputs = [
-        state[y][x][channel] ^ int(target[y, x, channel])
-        for y in range(height)
-        for x in range(width)
-        for channel in range(target.shape[-1])
-    ]
+    outputs = [state[y][x][channel] ^ int(target[y, x, channel]) for y, x, channel in np.ndindex(target.shape)]
     return rebuilt(builder.finish(outputs))
 
 
