@@ -48,7 +48,7 @@ def load(path: Path, device: Device) -> Agent:
         # The agent has no transitions yet, so the smallest replay buffer is enough.
         alone = config if isinstance(config, ClassifierConfig) else config.with_(sac={"buffer_size": 1})
         scales = Sightings(**part_of(arrays, "seen."))
-        agent = make_agent(alone, _spaces(config), scales, device)
+        agent = make_agent(alone, _spaces(config), scales, device, config.seed)
         agent.restore(agent.state() | {name: array for name, array in arrays.items() if name.startswith(ACTS)})
     except OSError as error:
         raise CheckpointError(f"Cannot read the actor {file}: {error.strerror}.") from error

@@ -175,7 +175,7 @@ class LogicActor:
         gates = config.gates
         self.thermometer = _thermometer(gates, spaces, seen)
         self._actions, self._continuous, self.memory = spaces.actions, spaces.continuous, spaces.memory
-        circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
+        circuit, steps, self._votes = self._begun(config, spaces, device)
         # Soft inputs of several candidates deviate so much from bits that gradients at the bits are better.
         is_rewired = isinstance(config, ClassifierConfig) and config.policy == "logic" and circuit.candidates > 1
         is_hard = gates.forward == "hard"
@@ -195,9 +195,7 @@ class LogicActor:
         # become 3 and 3.5.
         self._leaning = Tensor(-np.arange(spaces.actions) / spaces.actions, device)
 
-    def _begun(
-        self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
-    ) -> tuple[Circuit, int, int]:
+    def _begun(self, config: PolicyConfig, spaces: Spaces, device: Device) -> tuple[Circuit, int, int]:
         """Return the initial circuit, steps per decision, and votes per action. Raises ConfigError, as `group_size`."""
         size = group_size(config, spaces)
         *hidden, last = config.logic.widths
@@ -205,6 +203,7 @@ class LogicActor:
         members = np.pad(np.repeat(np.eye(spaces.actions), size, axis=0), ((0, spaces.memory), (0, 0)))
         votes = Tensor(members, device)
         self._head: Callable[[Tensor], Tensor] = lambda bits: bits @ votes
+        initial = InitialConfig(logit=config.gates.start_logit)
         widths = [self.thermometer.bits, *hidden, last + spaces.memory]
         circuit = _with_latches(Circuit.feed_forward(widths, config.seed, initial), -(-spaces.memory // 2))
         return circuit.with_candidates(config.logic.candidates, config.seed), 1, size

@@ -68,9 +68,7 @@ def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
 class AutomatonActor(LogicActor):
     """Automaton as actor: thermometer bits in the border cells, CA steps, and votes of the inner cells."""
 
-    def _begun(
-        self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
-    ) -> tuple[Circuit, int, int]:
+    def _begun(self, config: PolicyConfig, spaces: Spaces, device: Device) -> tuple[Circuit, int, int]:
         shape, group = config.automaton, votes_of_a_cell(config, spaces)
         self.side, self.steps, self.channels = shape.side, shape.steps, shape.channels
         self.damage: ZeroedCells | None = None
@@ -91,7 +89,8 @@ class AutomatonActor(LogicActor):
             wiring_per_kernel=True,
             candidates=shape.candidates,
         )
-        return Circuit.initial(model, config.seed, initial), shape.steps, inner**2 * group
+        circuit = Circuit.initial(model, config.seed, InitialConfig(logit=config.gates.start_logit))
+        return circuit, shape.steps, inner**2 * group
 
     @property
     def cell(self) -> CellNetlist:

@@ -62,9 +62,8 @@ class RolloutBuffer:
 
         Source: Schulman et al., *High-dimensional continuous control using generalized advantage estimation* (2016).
         """
-        observations, features, actions, log_probs = (
-            np.concatenate(column) for column in zip(*self._rows, strict=True)
-        )
+        columns = zip(*self._rows, strict=True)
+        observations, features, actions, log_probs = (np.concatenate(column) for column in columns)
         # Values are not needed earlier, so one call of the critic computes all of them.
         scaled = scale(np.concatenate([observations, after]))
         values = critic(scaled).reshape(self._steps + 1, -1)
@@ -81,10 +80,8 @@ class RolloutBuffer:
             delta = self._rewards[t] + goes_on * values[t + 1] - values[t]
             following = delta + self.gae_lambda * goes_on * following
             advantages[t] = following
-        before, gained = values[:-1].reshape(-1), advantages.reshape(-1)
-        return Samples(
-            features, scaled[: len(features)], actions, log_probs, before, gained, gained + before, ~self._ends
-        )
+        before, gained, scaled = values[:-1].reshape(-1), advantages.reshape(-1), scaled[: len(features)]
+        return Samples(features, scaled, actions, log_probs, before, gained, gained + before, ~self._ends)
 
 
 def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
@@ -146,9 +143,8 @@ class ReplayBuffer:
 
     def state(self, names: Sequence[str]) -> Arrays:
         """Return the columns `names`, and the row index for the next transition as `next`."""
-        return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
-            "next": np.array(self._next, dtype=np.int64)
-        }
+        columns = {name: self._columns[name].numpy()[: self.filled] for name in names}
+        return columns | {"next": np.array(self._next, dtype=np.int64)}
 
     def restore(self, place: int, columns: Arrays) -> None:
         """Restore all columns, given in `columns`; `place` is the row index for the next transition."""

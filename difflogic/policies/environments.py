@@ -304,10 +304,7 @@ def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
 
 
 def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
-    """Return the spaces of `environment` for an agent with `memory` remembered bits.
-
-    Raises ConfigError if a space is unsupported.
-    """
+    """Return the spaces of `environment` with `memory` remembered bits. Raises ConfigError for unsupported spaces."""
     box, discrete = library().spaces.Box, library().spaces.Discrete
     observations, actions = environment.observation_space, environment.action_space
     if not isinstance(observations, box) or not 0 < math.prod(observations.shape) <= MOST_NUMBERS:

@@ -90,9 +90,8 @@ def of_agent(member: Member, steps: int, controller: Controller | None, seed: in
     below = None if controller is None else partial(lamps, controller)
     if isinstance(agent.actor, AutomatonActor):
         below = partial(grids, agent.actor)
-    return episode(
-        agent.decide, config.environment.id, member.seed if seed is None else seed, steps, below, config.gates.memory
-    )
+    seed = member.seed if seed is None else seed
+    return episode(agent.decide, config.environment.id, seed, steps, below, config.gates.memory)
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:

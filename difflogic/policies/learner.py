@@ -54,16 +54,13 @@ def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
 class Learner(ABC):
     """Actor together with its training state."""
 
-    def __init__(
-        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
-    ) -> None:
-        """Make the actor; `seen` scales observations, and `wiring` is the seed of wires (default: that of `config`).
+    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int) -> None:
+        """Make the actor; `seen` scales observations, and `wiring` is the seed of wires.
 
         Raises ConfigError if the layers do not fit the actions, and DeviceError if the device cannot be used.
         """
         self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
-        wired = config if wiring is None else config.with_(seed=wiring)
-        self.actor: Actor = KINDS[config.policy](wired, spaces, seen, device)
+        self.actor: Actor = KINDS[config.policy](config.with_(seed=wiring), spaces, seen, device)
 
     @property
     @abstractmethod

@@ -31,10 +31,8 @@ RECENT = 100
 Agent = PPO | SAC | Classifier
 
 
-def make_agent(
-    config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
-) -> Agent:
-    """Make an agent; `seen` scales observations, and `wiring` is the seed of wires (default: that of `config`).
+def make_agent(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int) -> Agent:
+    """Make an agent; `seen` scales observations, and `wiring` is the seed of wires.
 
     Raises ConfigError if the agent does not support the spaces, LimitError or DeviceError.
     """
@@ -66,10 +64,8 @@ class Member:
             self.environments = Rows(config, table)
             seen = seen or self.environments.seen()
         else:
-            area = config.require_episodes().environment
-            self.environments = Environments(
-                area.id, area.n_envs, config.seed, reset=area.reset, memory=config.gates.memory
-            )
+            area, memory = config.require_episodes().environment, config.gates.memory
+            self.environments = Environments(area.id, area.n_envs, config.seed, reset=area.reset, memory=memory)
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(

@@ -28,9 +28,7 @@ class PPO(Chooser):
 
     config: AgentConfig
 
-    def __init__(
-        self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
-    ) -> None:
+    def __init__(self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int) -> None:
         """Make actor and critic. Raises ConfigError if the actor's layers do not fit the actions, or DeviceError."""
         super().__init__(config, spaces, seen, device, wiring)
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)

@@ -53,9 +53,7 @@ class SAC(Learner):
 
     config: AgentConfig
 
-    def __init__(
-        self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
-    ) -> None:
+    def __init__(self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int) -> None:
         """Make networks and buffer. Raises ConfigError for discrete actions, LimitError (memory) or DeviceError."""
         require_continuous(config, spaces)
         super().__init__(config, spaces, seen, device, wiring)
@@ -64,12 +62,11 @@ class SAC(Learner):
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
         # Two critics with the seeds +20 and +30, then two targets with the same seeds: each target begins equal to its
         # critic.
-        pairs = [
-            QNetwork(spaces.observations, spaces.actions, widths, seed + 20 + k % 2 * 10, device) for k in range(4)
-        ]
+        sizes = spaces.observations, spaces.actions
+        pairs = [QNetwork(*sizes, widths, seed + offset, device) for offset in (20, 30, 20, 30)]
         self._critics, self._targets = pairs[:2], pairs[2:]
-        sizes = {"observations": spaces.observations, "following": spaces.observations, "actions": spaces.actions}
-        nothing = {name: np.zeros((1, sizes.get(name, 1)), dtype=np.float32) for name in SAVED}
+        columns = {"observations": sizes[0], "following": sizes[0], "actions": sizes[1]}
+        nothing = {name: np.zeros((1, columns.get(name, 1)), dtype=np.float32) for name in SAVED}
         self._buffer = ReplayBuffer(sac.buffer_size, self._columns(**nothing), device)
         automatic = sac.ent_coef == "auto"
         begin = 0.0 if automatic else math.log(max(float(sac.ent_coef), 1e-12))
@@ -78,9 +75,8 @@ class SAC(Learner):
         rate = config.gates.learning_rate if config.policy != "mlp" else sac.learning_rate
         self._actor_optimizer = optim.Adam(self.actor.parameters(), rate)
         self._spread_optimizer = optim.Adam(self._spread.parameters(), sac.learning_rate)
-        self._critic_optimizer = optim.Adam(
-            [each for critic in self._critics for each in critic.parameters()], sac.learning_rate
-        )
+        parameters = [each for critic in self._critics for each in critic.parameters()]
+        self._critic_optimizer = optim.Adam(parameters, sac.learning_rate)
         self._temperature_optimizer = optim.Adam([self._log_temperature], sac.learning_rate) if automatic else None
         self._steps = self._updates = 0
 
