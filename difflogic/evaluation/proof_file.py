@@ -10,7 +10,6 @@ import numpy as np
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers.rule import located, rule_netlist
 from difflogic.core import text_picture
-from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError
 from difflogic.evaluation.proof import CLAIMS, FORMAT, NAME, VERSION, Claim, Proof, fingerprint, shown
 from difflogic.model import netlist_json
@@ -70,11 +69,8 @@ def files_of(proof: Proof) -> Files:
     if (start := proof.counterexample) is not None:
         buffer = io.BytesIO()
         np.save(buffer, start)
-        files |= dict(zip(COUNTEREXAMPLE, (buffer.getvalue(), _picture(proof.claim, start)), strict=True))
+        target, became = proof.claim.target, shown(proof.claim, start)
+        differs = (became != target).any(axis=-1, keepdims=True).astype(np.uint8)
+        picture = plots.row_png([start[..., : target.shape[-1]], became, target, differs])
+        files |= dict(zip(COUNTEREXAMPLE, (buffer.getvalue(), picture), strict=True))
     return files
-
-
-def _picture(claim: Claim, start: Bits) -> bytes:
-    became = shown(claim, start)
-    differs = (became != claim.target).any(axis=-1, keepdims=True).astype(np.uint8)
-    return plots.row_png([start[..., : claim.target.shape[-1]], became, claim.target, differs])

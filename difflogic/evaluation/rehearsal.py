@@ -64,13 +64,6 @@ class EvaluationContext:
         return self.others if own is None else own.split(self.config.data.held_out)[1]
 
     @property
-    def samples_are(self) -> str:
-        """Kind of samples, as text for titles."""
-        if self.others is not None:
-            return "other samples"
-        return "held-out samples" if self.config.data.held_out else "training samples"
-
-    @property
     def config(self) -> Config:
         return self.trained.config
 

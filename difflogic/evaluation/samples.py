@@ -51,7 +51,8 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
     steps = f"{samples.steps[0]} to {samples.steps[-1]}"
     if len(samples.steps) < 5:
         steps = ", ".join(map(str, samples.steps))
-    title = f"{len(samples)} {context.samples_are}, after step {steps}"
+    kind = "held-out samples" if context.config.data.held_out else "training samples"
+    title = f"{len(samples)} {kind if context.others is None else 'other samples'}, after step {steps}"
     return Measure("samples", title, text, numbers, curve=[round(float(value), 4) for value in wrong.mean(axis=1)])
 
 

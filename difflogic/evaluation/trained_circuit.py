@@ -48,9 +48,8 @@ class TrainedCircuit(chosen.Chosen):
     def facts(self) -> str:
         """Description of the circuit and its task, for readers."""
         task, train, model = self.config.task, self.config.train, self.config.model
-        rate = (
-            f"each updated with probability {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
-        )
+        fires = f"each updated with probability {train.fire_rate:g}"
+        rate = fires if train.asynchronous else "all updated in each step"
         shape = "" if model.neighbourhood == "moore" else f", neighbourhood {model.neighbourhood}"
         return (
             f"{model.gates} soft gates trained for {self.epoch} epochs; {task.width}x{task.height} cells of "

@@ -60,10 +60,17 @@ def files(
     """Return the contents of the result files by name, or {} if `baselines` is None (the run has not ended)."""
     if baselines is None:
         return {}
-    contents: dict[str, str | bytes] = {
-        EVALUATION: json.dumps(_evaluation(config, members, best, baselines), indent=2) + "\n",
-        actor_file.NAME: actor_file.encode(best.agent),
+    scores = [member.score.to_dict() if member.score is not None else {} for member in members]
+    evaluation = {
+        "environment": config.subject,
+        "threshold": None if config.evaluation.threshold == -np.inf else config.evaluation.threshold,
+        "solved": sum(member.solved for member in members),
+        "best": best.seed,
+        "baselines": baselines,
+        "members": [{"seed": member.seed, **score} for member, score in zip(members, scores, strict=True)],
     }
+    contents: dict[str, str | bytes] = {EVALUATION: json.dumps(evaluation, indent=2) + "\n"}
+    contents[actor_file.NAME] = actor_file.encode(best.agent)
     if isinstance(actor := best.agent.actor, AutomatonActor):
         contents[CELL] = netlist_json.to_json(actor.cell)
     if isinstance(netlist, FunctionNetlist):
@@ -88,19 +95,3 @@ def curves(run: Path, card: bool = False) -> bytes:
         judging = "validation rows" if config.table.validation else "training rows"
         look = (*look, ("training rows processed", f"accuracy on {judging}"))
     return plots.returns_png(rows, saved.seeds[saved.best], config.evaluation.threshold, *look)
-
-
-def _evaluation(
-    config: PolicyConfig, members: Sequence[Member], best: Member, baselines: dict[str, float]
-) -> dict[str, object]:
-    least = config.evaluation.threshold
-    return {
-        "environment": config.subject,
-        "threshold": None if least == -np.inf else least,
-        "solved": sum(member.solved for member in members),
-        "best": best.seed,
-        "baselines": baselines,
-        "members": [
-            {"seed": member.seed, **(member.score.to_dict() if member.score is not None else {})} for member in members
-        ],
-    }
