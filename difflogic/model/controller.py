@@ -66,10 +66,8 @@ class Controller(FunctionNetlist):
         """Return the controller as a sequential netlist, with one latch for each memory bit that it reads."""
         places = [*range(len(self.outputs) - self.memory), *self.latches.values()]
         gates = gate_arrays(self.gates, self.wires, self.outputs[places])
-        names = tuple(self.output_names[k] for k in places)
-        return LatchNetlist(
-            named_inputs=tuple(self.input_names), named_outputs=names, latches=len(self.latches), **gates
-        )
+        inputs, outputs = tuple(self.input_names), tuple(self.output_names[k] for k in places)
+        return LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(self.latches), **gates)
 
     def validate(self) -> None:
         if not all(map(_ENVIRONMENT.fullmatch, (self.environment, self.environment_version))):

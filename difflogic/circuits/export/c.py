@@ -3,8 +3,6 @@
 Verification compiles both with gcc without warnings, and compares results of the header and demo with the circuit.
 """
 
-from pathlib import Path
-
 import numpy as np
 
 from difflogic.circuits.export.proving import check_cells, check_grid, folder_of, random_grid, vectors_for
@@ -94,17 +92,12 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
             output = tools.run_in(folder, "./proof", *arguments, stdin=bits.pack_planes(grid).tobytes())
             after = bits.unpack_planes(np.frombuffer(output, np.uint64).reshape(height, netlist.channels, -1), width)
             check_grid(netlist.after(grid, _STEPS), after, "The C header")
-        _check_demo(netlist, name, folder)
-    return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, and so does the demo's image"]
-
-
-def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
+        printed = tools.run_in(folder, f"./{name}_demo", *map(str, _DEMO)).decode().splitlines()
     height, width, steps, seed = _DEMO
-    printed = tools.run_in(folder, f"./{name}_demo", *(str(number) for number in _DEMO)).decode().splitlines()
-    visible = min(netlist.visible, text_picture.MAX_BITS)
     state = netlist.after(_demo_start(netlist, height, width, seed), steps)
-    if tuple(printed) != text_picture.encode(state[..., :visible]):
+    if tuple(printed) != text_picture.encode(state[..., : min(netlist.visible, text_picture.MAX_BITS)]):
         raise ExportError(f"The image of the demo differs from that of the circuit after {steps} steps.")
+    return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, and so does the demo's image"]
 
 
 def _demo_start(netlist: CellNetlist, height: int, width: int, seed: int) -> Bits:

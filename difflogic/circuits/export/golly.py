@@ -78,7 +78,6 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
     """Return the lines of Golly's tree, one per node, children before parents; `first` is the state with all bits 0."""
     order = [9 * channel + patch for patch in _ORDER for channel in range(netlist.channels)]
     forest = Forest(netlist, order)
-    numbers = range(1 << netlist.channels)
     lines: list[str] = []
     rows: dict[tuple[int, tuple[int, ...]], int] = {}
 
@@ -95,7 +94,7 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
             else:
                 children = [node(depth - 1, branch) for branch in branches]
                 children = [children[0]] * first + children  # outside counts as 0
-            if len(rows) * len(numbers) > _MAX_ENTRIES:
+            if len(rows) << netlist.channels > _MAX_ENTRIES:
                 raise too_large("Golly's tree of this rule", _MAX_ENTRIES)
             rows[key] = len(lines)
             lines.append(" ".join(map(str, [depth, *children])))

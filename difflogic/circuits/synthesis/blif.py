@@ -36,21 +36,18 @@ def _table(gate: int, a: str, b: str, result: str) -> list[str]:
     for two circuits of ten thousand gates in different forms.
     """
     truth = gates.TRUTH[gate]
+    # Rows 0 to 3 stand for the inputs 00, 01, 10 and 11.
     rows = {row for row in range(4) if truth[row] and (a != b or row in (0, 3))}
     if len(rows) in (0, 2 if a == b else 4):
         return [f".names {result}", *["1"] * bool(rows)]
     if a == b:
         return [f".names {a} {result}", *(f"{row & 1} 1" for row in rows)]
-    return [f".names {a} {b} {result}", *_cover(rows)]
-
-
-def _cover(rows: set[int]) -> list[str]:
-    """Return the lines of a `.names` table that is 1 in one to three `rows`, numbered 0 to 3 for 00, 01, 10 and 11."""
+    head = f".names {a} {b} {result}"
     for name, half in {"0-": {0, 1}, "1-": {2, 3}, "-0": {0, 2}, "-1": {1, 3}}.items():
         if rows == half:
-            return [f"{name} 1"]
+            return [head, f"{name} 1"]
     # An OR takes one line, for its only 0, instead of three:  .names a b g
     #                                                          00 0
     inverted = len(rows) == 3 or rows == {0, 3}
     listed = {0, 1, 2, 3} - rows if inverted else rows
-    return [f"{row >> 1}{row & 1} {int(not inverted)}" for row in sorted(listed)]
+    return [head, *(f"{row >> 1}{row & 1} {int(not inverted)}" for row in sorted(listed))]

@@ -55,7 +55,15 @@ class Solver(AbstractContextManager["Solver"]):
 
     def variable(self, literal: int) -> int:
         """Encode the cone of a literal, and return its variable, negative if inverted."""
-        self._encode(literal >> 1)
+        first, stack = self._graph.first, [literal >> 1]
+        while stack:
+            node = stack.pop()
+            if node < first or self._encoded[node]:
+                continue
+            self._encoded[node] = 1
+            xor, a, b = self._graph.gates[node - first]
+            stack += [a >> 1, b >> 1]
+            self.gate(node, xor, self._of(a), self._of(b))
         return self._of(literal)
 
     def new(self) -> int:
@@ -102,15 +110,3 @@ class Solver(AbstractContextManager["Solver"]):
         # A negative number is an inverted variable, so no variable may be 0.
         variable = literal >> 1 or self._graph.size
         return -variable if literal & 1 else variable
-
-    def _encode(self, node: int) -> None:
-        first = self._graph.first
-        stack = [node]
-        while stack:
-            node = stack.pop()
-            if node < first or self._encoded[node]:
-                continue
-            self._encoded[node] = 1
-            xor, a, b = self._graph.gates[node - first]
-            stack += [a >> 1, b >> 1]
-            self.gate(node, xor, self._of(a), self._of(b))
