@@ -11,7 +11,6 @@ from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, add_exports, listed, title_of
 from difflogic.evaluation.report import page
 from difflogic.model import function_json
-from difflogic.model.controller import Controller
 from difflogic.model.statistics import census
 from difflogic.policies import controllers, film, results
 from difflogic.policies.actors import LogicActor
@@ -36,19 +35,21 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         raise RunFolderError(f"The training of the agents in {run} is incomplete: continue it with --resume.")
     best = next(item for item in evaluation["members"] if item["seed"] == evaluation["best"])
     member = restored(run, evaluation["members"].index(best) + 1)
-    config, actor = member.config.require_episodes(), member.agent.actor
+    config, actor, spaces = member.config.require_episodes(), member.agent.actor, member.environments.spaces
     files: Files = {RETURNS: curves(run)}
-    controller, simplified, counts = None, None, []
+    files |= {f"files/{item}": (run / item).read_bytes() for item in ("config.toml", CSV)}
     if isinstance(actor, LogicActor):
         files["gates.png"] = plots.gates_png(census(actor.circuit), "gates by layer")
-        if not member.environments.spaces.continuous:
-            controller = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
-            simplified = synthesis.simplified(controller, on_pass)
-            counts = _counts(controller, simplified.netlist)
-    files |= {f"files/{item}": (run / item).read_bytes() for item in ("config.toml", CSV)}
-    if simplified is None:
-        left_out = ["controller: expected agents of logic gates with discrete actions."]
-    else:
+    controller, counts, proof, gates = None, [], "", "no controller"
+    left_out = ["controller: expected agents of logic gates with discrete actions."]
+    if isinstance(actor, LogicActor) and not spaces.continuous:
+        controller = controllers.of_actor(actor, config.environment.id, spaces)
+        simplified = synthesis.simplified(controller, on_pass)
+        count = live_gates(simplified.netlist)
+        counts = [("gates, the decision included", live_gates(controller)), ("gates, simplified", count)]
+        counts += [("thresholds, as trained", controller.inputs), ("thresholds, simplified", simplified.netlist.inputs)]
+        proof = f"{'Proved equal' if simplified.verdict.equal else 'NOT proved equal'}: {simplified.verdict.how}."
+        gates = f"{count} gates, {config.subject}"
         files[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
         left_out = add_exports(files, simplified.netlist, name)
     cover = CARD
@@ -66,28 +67,15 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         facts=_facts(member),
         scores=_scores(evaluation),
         counts=counts,
-        proof=""
-        if simplified is None
-        else f"{'Proved equal' if simplified.verdict.equal else 'NOT proved equal'}: {simplified.verdict.how}.",
+        proof=proof,
         files=set(files),
         downloads=listed(files),
         left_out=left_out,
         config=config.to_toml(),
     )
     member.environments.close()
-    gates = "no controller" if simplified is None else f"{live_gates(simplified.netlist)} gates, {config.subject}"
     note = f"The agent of seed {evaluation['best']}, the best of {len(evaluation['members'])}."
     return Exhibit(name, title, headline, gates, note, files, cover)
-
-
-def _counts(controller: Controller, simplified: Controller) -> list[tuple[str, int]]:
-    """Return rows of labels and numbers of gates and thresholds."""
-    return [
-        ("gates, the decision included", live_gates(controller)),
-        ("gates, simplified", live_gates(simplified)),
-        ("thresholds, as trained", controller.inputs),
-        ("thresholds, simplified", simplified.inputs),
-    ]
 
 
 def _facts(member: Member) -> str:

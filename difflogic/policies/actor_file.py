@@ -14,7 +14,7 @@ from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies import classifier
 from difflogic.policies.actors import Sightings
-from difflogic.policies.environments import Spaces, spaces_of
+from difflogic.policies.environments import spaces_of
 from difflogic.policies.member import Agent, make_agent
 from difflogic.runs import checkpoint as files
 from difflogic.runs import checksummed
@@ -42,13 +42,19 @@ def load(path: Path, device: Device) -> Agent:
     try:
         data = file.read_bytes()
         arrays, config = checksummed.decode(data), PolicyConfig.from_toml(checksummed.metadata(data)["config"])
-        module = "" if isinstance(config, ClassifierConfig) else config.subject.rpartition(":")[0]
-        if module and module not in sys.modules:
-            raise ConfigError(f"its environment is defined in the module {module}: import it first if you trust it.")
-        # The agent has no transitions yet, so the smallest replay buffer is enough.
-        alone = config if isinstance(config, ClassifierConfig) else config.with_(sac={"buffer_size": 1})
+        if isinstance(config, ClassifierConfig):
+            spaces = classifier.spaces(config.table)
+        else:
+            module = config.subject.rpartition(":")[0]
+            if module and module not in sys.modules:
+                raise ConfigError(
+                    f"its environment is defined in the module {module}: import it first if you trust it."
+                )
+            spaces = spaces_of(config.subject, config.gates.memory)
+            # The agent has no transitions yet, so the smallest replay buffer is enough.
+            config = config.with_(sac={"buffer_size": 1})
         scales = Sightings(**part_of(arrays, "seen."))
-        agent = make_agent(alone, _spaces(config), scales, device, config.seed)
+        agent = make_agent(config, spaces, scales, device, config.seed)
         agent.restore(agent.state() | {name: array for name, array in arrays.items() if name.startswith(ACTS)})
     except OSError as error:
         raise CheckpointError(f"Cannot read the actor {file}: {error.strerror}.") from error
@@ -57,9 +63,3 @@ def load(path: Path, device: Device) -> Agent:
     except (IndexError, KeyError, TypeError, ValueError, UsageError) as error:
         raise CheckpointError(f"The file {file} contains no usable actor: {error}") from error
     return agent
-
-
-def _spaces(config: PolicyConfig) -> Spaces:
-    if isinstance(config, ClassifierConfig):
-        return classifier.spaces(config.table)
-    return spaces_of(config.subject, config.gates.memory)
