@@ -210,9 +210,8 @@ def robustness(context: EvaluationContext) -> Measure | None:
     config = resized(context.config, ROBUST_SIDE, ROBUST_SIDE)
     steps = ROBUST_STEPS // QUICKER if context.quick else ROBUST_STEPS
     damage = DamagePlan(ROBUST_DAMAGE, range(1, steps + 1), "random")
-    record = context.watch(
-        config, steps, test=700, fire_rate=context.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS
-    )
+    rate = context.asynchronous_rate
+    record = context.watch(config, steps, test=700, fire_rate=rate, damage=damage, samples=ROBUST_TRIALS)
     # The mean excludes the initial state, which is noise. The deviation is between trials, since steps are not
     # independent.
     errors = record.wrong[1:]
@@ -222,15 +221,13 @@ def robustness(context: EvaluationContext) -> Measure | None:
     title = f"robustness: {_grid(config.task)}, {what}"
     measure = Measure.of("robustness", title, [record], mean_error=mean, trial_deviation=spread, worst_error=worst)
     text = f"mean error {mean:.1f} of {record.values}, {len(trials)} trials ± {spread:.1f}"
-    paper = context.paper.robustness
-    if paper is None:
+    if (paper := context.paper.robustness) is None:
         return replace(measure, text=text)
     published = f"mean error {paper} in {ROBUST_STEPS} steps, 1 trial"
-    if context.quick:  # with fewer steps, not comparable with the paper
-        return replace(measure, text=text, paper=published)
-    # A mean above the paper's single trial, but within two standard deviations, shows neither better nor worse.
-    met = True if mean <= paper else False if mean > paper + 2 * spread else None
-    return replace(measure, text=text, paper=published, met=met)
+    # A mean above the paper's single trial, but within two standard deviations, shows neither better nor worse. A quick
+    # evaluation has fewer steps, so it is not comparable with the paper.
+    is_undecided = context.quick or paper < mean <= paper + 2 * spread
+    return replace(measure, text=text, paper=published, met=None if is_undecided else mean <= paper)
 
 
 def _grid(task: TaskConfig) -> str:

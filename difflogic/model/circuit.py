@@ -326,13 +326,10 @@ class Circuit:
 
     def unflatten(self, flat: Array) -> ArraysByNetwork:
         """Split flat logits or gradients, `[P, 16]`, into arrays in the shapes of `logits`: invert `flat_logits`."""
-        ends = np.cumsum([layer.size // gates.GATE_COUNT for layer in (*self.perceive, *self.update)])
-        *parts, wire_rows = np.split(np.asarray(flat), ends)
-        count = len(self.perceive)
-        arrays = {
-            "perceive": [part.reshape(layer.shape) for part, layer in zip(parts[:count], self.perceive, strict=True)],
-            "update": [part.reshape(layer.shape) for part, layer in zip(parts[count:], self.update, strict=True)],
-        }
+        layers, count = (*self.perceive, *self.update), len(self.perceive)
+        *parts, wire_rows = np.split(np.asarray(flat), np.cumsum([layer.size // gates.GATE_COUNT for layer in layers]))
+        shaped = [part.reshape(layer.shape) for part, layer in zip(parts, layers, strict=True)]
+        arrays = {"perceive": shaped[:count], "update": shaped[count:]}
         if self.wire_logits is not None:
             arrays[WIRES] = [wire_rows.reshape(-1)[: self.wire_logits.size].reshape(self.wire_logits.shape)]
         return arrays

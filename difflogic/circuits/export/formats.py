@@ -13,7 +13,7 @@ from typing import overload
 
 from difflogic.circuits.export.text import Files, identifier, text_of, write
 from difflogic.circuits.synthesis import function, simplify
-from difflogic.circuits.synthesis.prove import Equivalence, prove
+from difflogic.circuits.synthesis.prove import prove
 from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
@@ -146,14 +146,11 @@ def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
     proved: list[str] = _module(netlist, form).verify(lean, identifier(name), files)
     if lean is netlist:
         return proved
-    verdict = _compared(netlist, lean)
+    if isinstance(netlist, FunctionNetlist) and isinstance(lean, FunctionNetlist):
+        [verdict] = function.prove(netlist, lean, ["difflogic"])
+    else:
+        one, other = (circuit.cell if isinstance(circuit, Grid) else circuit for circuit in (netlist, lean))
+        [verdict] = prove(one, other, ["difflogic"])
     if not verdict.equal:
         raise ExportError(f"The circuit without its pass-throughs was not proved equal to the original: {verdict.how}.")
     return [*proved, f"it equals the complete circuit ({verdict.how})"]
-
-
-def _compared(netlist: Exported, lean: Exported) -> Equivalence:
-    if isinstance(netlist, FunctionNetlist) and isinstance(lean, FunctionNetlist):
-        return function.prove(netlist, lean, ["difflogic"])[0]
-    one, other = (circuit.cell if isinstance(circuit, Grid) else circuit for circuit in (netlist, lean))
-    return prove(one, other, ["difflogic"])[0]
