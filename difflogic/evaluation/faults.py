@@ -139,23 +139,20 @@ def single_stuck_gates(context: EvaluationContext) -> Measure | None:
     if len(faults) > MOST_FAULTS:
         order = prng.permutation(context.keys(902)[1], len(faults))[:MOST_FAULTS]
         tested = [faults[index] for index in sorted(order)]
-    intact, targets = _shown(netlist, task_job, starts), task_job.targets(starts)
+    targets = task_job.targets(starts)
+    intact = float((_shown(netlist, task_job, starts) == targets).mean())
     accuracies = {}
     for gate, value in tested:
         gates = netlist.gates.copy()
         gates[gate] = value * (GATE_COUNT - 1)
         broken = _shown(netlist.with_gates(gates, netlist.wires, netlist.outputs), task_job, starts)
         accuracies[f"{netlist.bit_name(netlist.inputs + gate)}={value}"] = float((broken == targets).mean())
-    return _fault_report(accuracies, float((intact == targets).mean()), len(faults))
-
-
-def _fault_report(accuracies: dict[str, float], without: float, faults: int) -> Measure:
     worst = sorted(accuracies, key=lambda name: accuracies[name])[:TOLD]
     names = ", ".join(f"{name} ({100 * accuracies[name]:.2f} % right)" for name in worst)
     # A fault is harmless if the intact circuit, which may have mismatches itself, is no better.
-    count, harmless = len(accuracies), sum(right >= without for right in accuracies.values())
-    sampled = "" if count == faults else f", sampled from {faults}"
-    text = f"{harmless} of {count} faults{sampled} are harmless; worst: {names}" if count else "it has no gates"
+    harmless = sum(right >= intact for right in accuracies.values())
+    sampled = "" if len(tested) == len(faults) else f", sampled from {len(faults)}"
+    text = f"{harmless} of {len(tested)} faults{sampled} are harmless; worst: {names}" if tested else "it has no gates"
     return Measure("single-stuck-gates", "one gate of the simplified circuit stuck at 0 or 1", text, accuracies)
 
 

@@ -21,6 +21,7 @@ Thresholds are read back as the same 64-bit floating-point numbers. Gates are as
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,7 @@ def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 def _thresholds(row: Mapping[str, Any]) -> tuple[float, ...]:
     values = typed(row, "thresholds", list)
-    try:
-        # A JSON integer may be too large for a float.
+    with suppress(OverflowError):  # a JSON integer may be too large for a float
         if all(type(value) in (int, float) for value in values):
             return tuple(map(float, values))
-    except OverflowError:
-        pass
     raise CircuitError(f"thresholds must be a list of numbers, got {shown(values)}.")
