@@ -52,8 +52,8 @@ class RenderSpec:
     """Number of rollouts drawn side by side, from one initial state, with different fire masks and damage positions."""
 
 
-def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
-    """Return the states `[H, W, C]` of rollout number `draw` (from 0) and the number of steps. Raises UsageError."""
+def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int) -> Iterator[Bits]:
+    """Return the states `[H, W, C]` of rollout number `draw` (from 0). Raises UsageError."""
     task = trained.config.task
     config = resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
@@ -71,8 +71,7 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int 
     # The first rollout does not depend on the number of rollouts.
     if draw:
         play_key = prng.fold_in(play_key, draw)
-    played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
-    return (batch[0] for batch in played), steps
+    return (batch[0] for batch in play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage))
 
 
 def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng.Key) -> Bits:
@@ -212,13 +211,10 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
             "All rollouts of this synchronous circuit from one initial state are identical: add --async for random "
             "fire masks, or omit --rollouts."
         )
-    played = zip(*(states(engine, trained, spec, draw)[0] for draw in range(spec.rollouts)), strict=True)
+    played = zip(*(states(engine, trained, spec, draw) for draw in range(spec.rollouts)), strict=True)
     steps_shown, loss_channels = set(shown), trained.config.task.loss_channels
-    frames = [
-        film.beside([_seen(state, look.channels, loss_channels) for state in several])
-        for step, several in enumerate(played)
-        if step in steps_shown
-    ]
+    drawn = (several for step, several in enumerate(played) if step in steps_shown)
+    frames = [film.beside([_seen(state, look.channels, loss_channels) for state in several]) for several in drawn]
     # Hexagons would distort the tiles of all channels.
     neighbourhood = "moore" if look.channels == "all" else trained.circuit.neighbourhood
     if kind == "png":

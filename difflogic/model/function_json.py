@@ -49,9 +49,7 @@ def to_json(function: FunctionNetlist) -> str:
         head |= {"memory": function.memory} if function.memory else {}
         inputs, choices = "observations", "actions"
     rows = zip(function.observations, function.thermometer.thresholds, strict=True)
-    head[inputs] = [
-        {"name": name} if function.reads_bits else {"name": name, "thresholds": values} for name, values in rows
-    ]
+    head[inputs] = [{"name": name} | ({} if function.reads_bits else {"thresholds": values}) for name, values in rows]
     head |= {choices: function.choices} if function.choices else {"results": function.named_outputs}
     return with_gates(head, function)
 

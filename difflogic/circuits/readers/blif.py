@@ -13,9 +13,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A
 
 _LINE = re.compile(r"([01-]*)\s*([01])")
-_IGNORED = frozenset(
-    {".model", ".end", ".clock", ".area", ".delay", ".default_input_arrival", ".attr", ".param", ".cname"}
-)
+_IGNORED = {".model", ".end", ".clock", ".area", ".delay", ".default_input_arrival", ".attr", ".param", ".cname"}
 
 
 def read(text: str) -> Signals:

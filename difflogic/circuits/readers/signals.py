@@ -110,9 +110,8 @@ class Signals:
         netlist, latches, shown = self.netlist(), dict[int, int](), len(other.outputs)
         if isinstance(other, FunctionNetlist):
             latches, shown = other.latches, shown - other.memory
-        numbered = [
-            [f"{bus}[{k}]" for k in range(n)] for bus, n in zip(other.buses, (other.inputs, shown), strict=True)
-        ]
+        counts = zip(other.buses, (other.inputs, shown), strict=True)
+        numbered = [[f"{bus}[{index}]" for index in range(count)] for bus, count in counts]
         for inputs, outputs in (numbered, (other.input_names, other.output_names[:shown])):
             # Latches that no gate reads are not exported and not compared.
             names = [*outputs, *(f"next_{inputs[bit]}" for bit in latches)]
