@@ -23,7 +23,7 @@ import numpy as np
 from difflogic.core.bits import pack_bits
 from difflogic.core.wiring import PATCH
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.straight_line import NOT_A, TRUE, Assignment, lines, read_inputs
+from difflogic.model.straight_line import NOT_A, TRUE, Assignment, lines, on_inverted, read_inputs
 
 AND, A_AND_NOT_B, NOT_A_AND_B, XOR, OR = 1, 2, 4, 6, 7
 MOST_SYMMETRIC = 12
@@ -248,8 +248,7 @@ class _Table:
 
     def gate(self, gate: int, a: Ref, b: Ref) -> Ref:
         # Move inversions of inputs into the gate; a gate that is 1 for inputs 0 and 0 is built as its inverse.
-        gate = (gate & 3) << 2 | gate >> 2 if a.inverted else gate
-        gate = (gate & 5) << 1 | (gate & 10) >> 1 if b.inverted else gate
+        gate = on_inverted(gate, a.inverted, b.inverted)
         inverted, gate = gate > OR, min(gate, TRUE - gate)
         a, b = (Ref(ref.node, ref.delay) if ref.inverted else ref for ref in (a, b))
         if gate == NOT_A_AND_B or (gate != A_AND_NOT_B and b < a):

@@ -27,6 +27,17 @@ EXPRESSIONS = (
 """Expressions of the sixteen functions of inputs `{a}` and `{b}`; empty for constants, which differ by language."""
 
 
+def on_inverted(gate: int, a: bool, b: bool) -> int:
+    """Return the id of the gate that equals `gate` with its first input inverted if `a`, and its second if `b`."""
+    # Bits of an id, highest first, are the results for 00, 01, 10, 11. Inverting a swaps the halves, rows 0x and 1x.
+    # Inverting b swaps the rows within each half: 0010 (2, a AND NOT b) becomes 0001 (1, a AND b).
+    if a:
+        gate = (gate & 3) << 2 | gate >> 2
+    if b:
+        gate = (gate & 5) << 1 | (gate & 10) >> 1
+    return gate
+
+
 class Assignment(NamedTuple):
     """Gate that computes `bit` from bits `a` and `b`, from `a` only, or (if it is a constant) from no bit."""
 

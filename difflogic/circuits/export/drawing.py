@@ -18,7 +18,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import Netlist
-from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
+from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, on_inverted, read_inputs
 
 MAX_GATES = 400
 """Maximum number of gates in a drawing; a larger drawing is hard to follow and to lay out."""
@@ -131,17 +131,6 @@ def _part(line: Assignment, wires: dict[int, Wire]) -> DrawnGate | Wire:
     symbol, inverted = SYMBOLS[gate]
     ends = tuple(Wire(wire.bit, bool(flag)) for wire, flag in zip(reads, inverted, strict=True))
     return DrawnGate(line.bit, symbol, ends, 1)
-
-
-def on_inverted(gate: int, a: bool, b: bool) -> int:
-    """Return the id of the gate that equals `gate` with its first input inverted if `a`, and its second if `b`."""
-    # Bits of an id, highest first, are the results for 00, 01, 10, 11. Inverting a swaps the halves, rows 0x and 1x.
-    # Inverting b swaps the rows within each half: 0010 (2, a AND NOT b) becomes 0001 (1, a AND b).
-    if a:
-        gate = (gate & 3) << 2 | gate >> 2
-    if b:
-        gate = (gate & 5) << 1 | (gate & 10) >> 1
-    return gate
 
 
 _SWEEPS = 24

@@ -7,7 +7,7 @@ import re
 from html import escape
 from xml.etree import ElementTree
 
-from difflogic.circuits.export.drawing import DrawnGate, Point, Positions, Schematic, layout, on_inverted, schematic
+from difflogic.circuits.export.drawing import DrawnGate, Point, Positions, Schematic, layout, schematic
 from difflogic.circuits.export.proving import check_cells, vectors_for
 from difflogic.circuits.export.text import Files, about, template, text_of
 from difflogic.core import wiring
@@ -15,6 +15,7 @@ from difflogic.core.topology import topological_sort
 from difflogic.errors import ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import on_inverted
 
 _COLUMN, _ROW = 120, 40
 _BOX_WIDTH, _BOX_HEIGHT = 56, 28

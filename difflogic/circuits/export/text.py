@@ -50,7 +50,8 @@ def write(files: Files, out: Path, force: bool = False) -> None:
     out.mkdir(parents=True, exist_ok=True)
     outputs = []
     for file, text in files.items():
-        path, content = inside(out / file, out), text if isinstance(text, bytes) else text.encode()
+        path = inside(out / file, out)
+        content = text if isinstance(text, bytes) else text.encode()
         # A file with equal contents may exist, so that an export can be repeated.
         outputs.append((Output(path, force or (path.is_file() and path.read_bytes() == content)), content))
     for output, content in outputs:  # all outputs are checked before the first write
