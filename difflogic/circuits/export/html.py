@@ -24,6 +24,7 @@ from difflogic.circuits.export.text import Files, fill, script, statements, temp
 from difflogic.circuits.export.wgsl import grid_of, shader, words_of
 from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.function import live_gates
+from difflogic.core.bits import Bits
 from difflogic.core.prng import key_from_seed
 from difflogic.errors import ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
@@ -118,40 +119,30 @@ Report = dict[str, Any]
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Verify the exported page and return one sentence per successful check. Raises ExportError or ToolError."""
     page = text_of(files, f"{name}.html")
-    runs = [_Run(netlist, height, width, all_fire) for height, width in _GRIDS for all_fire in (True, False)]
+    runs, ends = zip(*_runs(netlist), strict=True)
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     home = None if own is None else words_of(own).tolist()
-    proof = {"runs": [run.data() for run in runs], "home": home}
     proofs = []
     for window, size in WINDOWS.items():
-        report = drive(page, proof, "proof.js", size)
+        report = drive(page, {"runs": runs, "home": home}, "proof.js", size)
         check_report(report, window)
         engines = sorted({run["engine"] for run in report["runs"]}, reverse=True)
-        for run, result in zip([run for run in runs for _ in engines], report["runs"], strict=True):
-            run.check(result["after"], f"The page in {'WebGPU' if result['engine'] == 'gpu' else 'JavaScript'}")
+        for expected, result in zip([end for end in ends for _ in engines], report["runs"], strict=True):
+            after = grid_of(np.array(result["after"], dtype=np.uint32), *expected.shape)
+            check_grid(expected, after, f"The page in {'WebGPU' if result['engine'] == 'gpu' else 'JavaScript'}")
         in_gpu = f"WebGPU was unavailable ({report['webgpu']})" if report["webgpu"] else "WebGPU too"
         proofs.append(f"at {window} size JavaScript agrees on {len(runs)} grids after {_STEPS} steps, {in_gpu}")
     return [*proofs, "controls, brushes, keys and live wires work without errors or network requests"]
 
 
-class _Run:
-    """Test run of the automaton for the page: a random initial state, fire masks, and the expected final state."""
-
-    def __init__(self, netlist: CellNetlist, height: int, width: int, all_fire: bool) -> None:
-        self._start = random_grid(netlist, height, width)
-        fires = random_bits(key_from_seed(7), (_STEPS, height, width))
-        self._fires = np.ones_like(fires) if all_fire else fires
-        self._expected = netlist.after(self._start, _STEPS, self._fires[..., None])
-
-    def data(self) -> dict[str, Any]:
-        height, width, _ = self._start.shape
-        fires: list[int] = np.concatenate([words_of(fire[..., None]) for fire in self._fires]).tolist()
-        size = {"height": height, "width": width, "steps": len(self._fires)}
-        return size | {"start": words_of(self._start).tolist(), "fires": fires}
-
-    def check(self, words: list[int], what: str) -> None:
-        """Raise ExportError if `words`, the final state on the page packed by `words_of`, is not as expected."""
-        check_grid(self._expected, grid_of(np.array(words, dtype=np.uint32), *self._start.shape), what)
+def _runs(netlist: CellNetlist) -> Iterator[tuple[dict[str, Any], Bits]]:
+    """Yield test runs for the page, each a random initial state and fire masks, and their expected final states."""
+    for height, width in _GRIDS:
+        start, some = random_grid(netlist, height, width), random_bits(key_from_seed(7), (_STEPS, height, width))
+        run = {"height": height, "width": width, "steps": _STEPS, "start": words_of(start).tolist()}
+        for fires in (np.ones_like(some), some):
+            words: list[int] = np.concatenate([words_of(fire[..., None]) for fire in fires]).tolist()
+            yield run | {"fires": words}, netlist.after(start, _STEPS, fires[..., None])
 
 
 def check_report(report: Report, window: str) -> None:
