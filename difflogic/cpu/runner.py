@@ -53,37 +53,23 @@ TRAIN_KEY = c.TRAIN_KEY.start
 
 @entry_point
 def run(
-    thread: int,
-    phases: Array,
-    program: Program,
-    grid: TileGrid,
-    steps: StepGrids,
-    buffers: Buffers,
-    history: Array,
-    counters: Array,
+    thread: int, phases: Array, program: Program, steps: StepGrids, buffers: Buffers, history: Array, counters: Array
 ) -> None:
     """Execute this thread's part of `phases [n, 2]`, kind and CA step, in each epoch of `history`.
 
     An epoch writes `(loss, skipped)` to `history`, float32 `[epochs, 2]`. `counters` are those of `atomics.take`.
     """
     before = flush_denormals()  # restored at the end: the thread may be the caller's
-    _work(thread, phases, program, grid, steps, buffers, history, counters)
+    _work(thread, phases, program, steps, buffers, history, counters)
     restore(before)
 
 
 @inlined
 def _work(
-    thread: int,
-    phases: Array,
-    program: Program,
-    grid: TileGrid,
-    steps: StepGrids,
-    buffers: Buffers,
-    history: Array,
-    counters: Array,
+    thread: int, phases: Array, program: Program, steps: StepGrids, buffers: Buffers, history: Array, counters: Array
 ) -> None:
     # One call runs many epochs: nothing between two epochs, or two steps, needs Python.
-    items, count = grid.blocks, len(phases)
+    items, count = steps.grids.blocks[0], len(phases)
     total = len(history) * count * items
     while True:
         # A ticket encodes the number of a phase and an item of it, so that one counter orders the work of all epochs.
@@ -92,17 +78,14 @@ def _work(
             break
         number, item = ticket // items, ticket % items
         kind, step = phases[number % count, 0], phases[number % count, 1]
-        step_grid = _on_step(grid, steps, step)
-        _item(thread, kind, step, item, program, step_grid, steps, buffers, history[number // count])
+        _item(thread, kind, step, item, program, steps, buffers, history[number // count])
         fetch_add(counters, DONE, 1)
 
 
 @inlined
-def _on_step(grid: TileGrid, steps: StepGrids, step: int) -> TileGrid:
+def _on_step(steps: StepGrids, step: int) -> TileGrid:
     """Return the grid on which step number `step` is computed."""
     place, grids = steps.of_step[step], steps.grids
-    if place < 0:
-        return grid
     return TileGrid(
         grids.batch[place],
         grids.height[place],
@@ -125,16 +108,9 @@ def _on_step(grid: TileGrid, steps: StepGrids, step: int) -> TileGrid:
 
 @inlined
 def _item(
-    thread: int,
-    kind: int,
-    step: int,
-    item: int,
-    program: Program,
-    grid: TileGrid,
-    steps: StepGrids,
-    buffers: Buffers,
-    metrics: Array,
+    thread: int, kind: int, step: int, item: int, program: Program, steps: StepGrids, buffers: Buffers, metrics: Array
 ) -> None:
+    grid = _on_step(steps, step)
     # Blocks, not threads, own tiles and sums: any number of threads adds the same numbers in the same order.
     first, last = _share(grid.tiles, item, grid.blocks)
     if kind == FORWARD:
@@ -146,7 +122,7 @@ def _item(
             # Only this item writes the moments of its block in a phase, so that they are summed in the order of tiles.
             buffers.partials[item] = 0
         for tile in range(first, last):
-            gate_backward(thread, step, tile, program, grid, steps, buffers, buffers.partials[item])
+            gate_backward(thread, step, tile, program, grid, steps, buffers, item)
     elif kind == D_STATE:
         width, d_patches = buffers.d_state.size // program.channels, buffers.d_patches[step % 2]
         for tile in range(first, last):
@@ -227,14 +203,12 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
             if buffers.pool.size and not buffers.pool_stays:
                 rank(grid, buffers)
     elif not buffers.control[c.NONFINITE]:
-        control = buffers.control
         if buffers.squares.size:
             # Every item sums all squares itself, in order: that is less work than a phase that shares one number.
             shorten(first, last, buffers.squares.sum(), buffers.gradients)
             shorten(first_row, last_row, buffers.squares.sum(), buffers.gradients)
-        optimizer, table, logits, mu, nu = buffers.optimizer, buffers.table, buffers.logits, buffers.mu, buffers.nu
-        adamw(first, last, program.gates, optimizer, control, table, buffers.gradients, logits, mu, nu)
-        adamw(first_row, last_row, program.gates, optimizer, control, table, buffers.gradients, logits, mu, nu)
+        adamw(first, last, program.gates, buffers)
+        adamw(first_row, last_row, program.gates, buffers)
         if buffers.pool.size and not buffers.pool_stays:
             first, last = _share(grid.batch, item, grid.blocks)
             write_back(grid, program.channels, first, last, buffers)

@@ -106,7 +106,7 @@ class StepGrids(NamedTuple):
     # backward pass the adjoint of a cell of step 0 is the sum over the cells that it was spread to.
 
     of_step: Array
-    """int64 `[T]`: index of each step's grid in `grids`, or -1 for the complete grid."""
+    """int64 `[T]`: index of each step's grid in `grids`, 0 for the complete grid."""
     spread: Array
     """bool `[T]`: True if the result of the step is spread out to a larger grid."""
     grids: Any
@@ -123,7 +123,7 @@ def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) ->
     Also return int64 `[n]`, the cells of the initial state that step 0 reads, and int64 `[H*W]`, for each cell of the
     grid the index of the equal one of these cells. The last state is always complete.
     """
-    of_step, spread = np.full(shape.steps, -1), np.zeros(shape.steps, dtype=np.bool_)
+    of_step, spread = np.zeros(shape.steps, dtype=np.int64), np.zeros(shape.steps, dtype=np.bool_)
     if start is None:
         nowhere, everywhere = np.zeros((0, 0), dtype=np.int64), np.arange(shape.cells_per_grid)
         return StepGrids(of_step, spread, _stacked([grid]), nowhere, nowhere), everywhere, everywhere

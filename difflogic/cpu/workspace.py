@@ -17,8 +17,7 @@ from difflogic.core.gates import TABLE
 from difflogic.cpu import runner
 from difflogic.cpu.codegen.threads import together
 from difflogic.cpu.codegen.vectors import TILE
-from difflogic.cpu.kernels.adamw import Optimizer
-from difflogic.cpu.kernels.buffers import Buffers
+from difflogic.cpu.kernels.buffers import Buffers, Optimizer
 from difflogic.cpu.kernels.faults import FaultBuffers
 from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
@@ -119,7 +118,7 @@ class SoftWorkspace:
         """Execute `phases` in each epoch; return the loss, and 1 for a skipped epoch, as float32 `[epochs, 2]`."""
         history = np.zeros((epochs, 2), dtype=np.float32)
         self._counters[:] = 0  # no thread runs here now: `together` has joined them
-        arguments = (phases, self.program, self.grid, self.steps, self.buffers, history, self._counters)
+        arguments = (phases, self.program, self.steps, self.buffers, history, self._counters)
         together(self.threads, lambda thread: runner.run(thread, *arguments))
         return history
 

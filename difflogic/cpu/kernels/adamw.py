@@ -3,39 +3,14 @@
 Epsilon is outside the square root, and the weight decay is decoupled (Loshchilov & Hutter 2019).
 """
 
-from __future__ import annotations
-
-from typing import NamedTuple
-
 import numpy as np
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.gate_vectors import clip, divide, load_gate_vector, root, splat_gate_vector, subtract
 from difflogic.cpu.codegen.vectors import add, fma, mul, peek, store, store_sums
+from difflogic.cpu.kernels.buffers import Buffers, Optimizer
 from difflogic.engine import control as c
-from difflogic.engine.shape import Array, Hyper
-
-
-class Optimizer(NamedTuple):
-    """Hyperparameters as in `difflogic.engine.shape.Hyper`, with all real numbers as float32."""
-
-    lr: np.float32
-    weight_decay: np.float32
-    beta1: np.float32
-    beta2: np.float32
-    epsilon: np.float32
-    clip: np.float32
-    lr_end: np.float32
-    lr_from: int
-    lr_to: int
-    input_wise: bool
-
-    @classmethod
-    def of(cls, hyper: Hyper) -> Optimizer:
-        reals = (hyper.lr, hyper.weight_decay, hyper.beta1, hyper.beta2, hyper.epsilon, hyper.clip, hyper.lr_end)
-        lr, weight_decay, beta1, beta2, epsilon, clip, lr_end = (np.float32(number) for number in reals)
-        return cls(lr, weight_decay, beta1, beta2, epsilon, clip, lr_end, hyper.lr_from, hyper.lr_to, hyper.input_wise)
 
 
 @inlined
@@ -63,22 +38,13 @@ def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
 
 
 @inlined
-def adamw(
-    first: int,
-    last: int,
-    gates: int,
-    optimizer: Optimizer,
-    control: Array,
-    table: Array,
-    gradients: Array,
-    logits: Array,
-    mu: Array,
-    nu: Array,
-) -> None:
-    """Update rows `first` to `last` of logits, mu and nu, `[16*P]` each, in place; `control` already counts this step.
+def adamw(first: int, last: int, gates: int, buffers: Buffers) -> None:
+    """Update rows `first` to `last` of `logits`, `mu` and `nu` in place; `control` already counts this step.
 
-    The first `gates` rows may be input-wise. `gradients` is overwritten. `table [4*16]` is as in `coefficients`.
+    The first `gates` rows may be input-wise. `gradients` is overwritten.
     """
+    optimizer, control, table, gradients = buffers.optimizer, buffers.control, buffers.table, buffers.gradients
+    logits, mu, nu = buffers.logits, buffers.mu, buffers.nu
     one = np.float32(1)
     beta1, beta2 = splat_gate_vector(optimizer.beta1), splat_gate_vector(optimizer.beta2)
     rest1, rest2 = splat_gate_vector(one - optimizer.beta1), splat_gate_vector(one - optimizer.beta2)

@@ -1,13 +1,35 @@
 """Arrays and settings of a soft rollout or a training run, in the layout that compiled code reads."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 
-from difflogic.cpu.kernels.adamw import Optimizer
 from difflogic.cpu.kernels.faults import FaultBuffers
 from difflogic.engine.events import Hardening
-from difflogic.engine.shape import Array
+from difflogic.engine.shape import Array, Hyper
+
+
+class Optimizer(NamedTuple):
+    """Hyperparameters as in `difflogic.engine.shape.Hyper`, with all real numbers as float32."""
+
+    lr: np.float32
+    weight_decay: np.float32
+    beta1: np.float32
+    beta2: np.float32
+    epsilon: np.float32
+    clip: np.float32
+    lr_end: np.float32
+    lr_from: int
+    lr_to: int
+    input_wise: bool
+
+    @classmethod
+    def of(cls, hyper: Hyper) -> Optimizer:
+        reals = (hyper.lr, hyper.weight_decay, hyper.beta1, hyper.beta2, hyper.epsilon, hyper.clip, hyper.lr_end)
+        lr, weight_decay, beta1, beta2, epsilon, clip, lr_end = (np.float32(number) for number in reals)
+        return cls(lr, weight_decay, beta1, beta2, epsilon, clip, lr_end, hyper.lr_from, hyper.lr_to, hyper.input_wise)
 
 
 class Buffers(NamedTuple):

@@ -53,20 +53,13 @@ from difflogic.engine.shape import Array
 # longer than computing its gate.
 @inlined
 def gate_backward(
-    thread: int,
-    step: int,
-    tile: int,
-    program: Program,
-    grid: TileGrid,
-    steps: StepGrids,
-    buffers: Buffers,
-    moments: Array,
+    thread: int, step: int, tile: int, program: Program, grid: TileGrid, steps: StepGrids, buffers: Buffers, block: int
 ) -> None:
     """Compute a tile of `d_patches[step % 2]` from `d_patches[(step + 1) % 2]`, both `[9*C * stride]`.
 
-    Add `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells of the tile to `moments [4*G]`. The last step, with which
-    the backward pass begins, gets its adjoint from the loss. The adjoint of a damaged cell is 0, and the adjoint of an
-    earlier loss is added; see `loss_states`, `undamaged` and `has_adjoints` in `Buffers`.
+    Add `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells of the tile to `partials[block]`. The last step, with
+    which the backward pass begins, gets its adjoint from the loss. The adjoint of a damaged cell is 0, and the adjoint
+    of an earlier loss is added; see `loss_states`, `undamaged` and `has_adjoints` in `Buffers`.
     """
     nodes, slots, masks, states = buffers.nodes[thread], buffers.slots[thread], buffers.masks, buffers.states
     targets, d_patches = buffers.targets, buffers.d_patches[step % 2]
@@ -87,7 +80,7 @@ def gate_backward(
         _gather(program, grid, step + 1, tile, buffers, slots)
     if masks.size:
         _mask_adjoint(program, tile, masks[step], slots)
-    _gates_backward(program, buffers.coefficients, buffers.shares, nodes, slots, moments)
+    _gates_backward(program, buffers.coefficients, buffers.shares, nodes, slots, buffers.partials[block])
     for node in range(program.patch_nodes):
         store(d_patches, node * grid.stride + grid.guard + tile * TILE, load(slots, node * TILE))
     if masks.size:
