@@ -46,9 +46,15 @@ class Sheet(NamedTuple):
     """Sizes and buffers of a simulation that all threads share; numbers are int64."""
 
     height: int
-    width: int
+    words: int
+    """Number of words of a row of one channel."""
+    rest: int
+    """Number of cells in the last of these words, or 0 if it is full."""
     channels: int
     stride: int
+    pitch: int
+    """Number of words of a row of all channels."""
+    bands: int
     periodic: int
     reach: int
     """Number of rows above and below that a cell reads: 1, or 0 if the circuit reads only the cell's row."""
@@ -102,7 +108,7 @@ def simulate(
     The first pass reads the half `parity` of `Sheet.edges`. `masks` are uint64 `[T, H, words]` in the mode GIVEN, else
     `[1, 0, 0]`. `counters` are int64 `[bands * APART]`, initially 0.
     """
-    looks, own = 0, _bands(sheet) // len(sheet.fronts)
+    looks, own = 0, sheet.bands // len(sheet.fronts)
     depth = 1 if mode else sheet.depth  # with masks, loading rows from memory does not dominate the time
     passes = (steps + depth - 1) // depth
     while True:
@@ -117,7 +123,7 @@ def simulate(
         done = number * depth
         work = _begin(sheet, band, min(depth, steps - done), first_step + done, (parity + number) % 2)
         _run(sheet, thread, mode, work, masks[done if mode == GIVEN else 0])
-        sheet.places[band * APART] -= work.steps * (_pitch(sheet) + SHIFT)
+        sheet.places[band * APART] -= work.steps * (sheet.pitch + SHIFT)
         _publish(sheet, band, (parity + number + 1) % 2)
         fetch_add(counters, band * APART + DONE, 1)
 
@@ -150,7 +156,7 @@ def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> An
 @inlined
 def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
     """Return a prepared pass, after making room for its steps and copying the edges of both neighbours next to it."""
-    bands, pitch = _bands(sheet), _pitch(sheet)
+    bands, pitch = sheet.bands, sheet.pitch
     first, last = sheet.height * band // bands, sheet.height * (band + 1) // bands
     rows, base = last - first, band * sheet.capacity
     place = base + sheet.places[band * APART]
@@ -176,8 +182,7 @@ def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
 @inlined
 def _publish(sheet: Sheet, band: int, parity: int) -> None:
     """Copy the outermost rows of a band to `edges`, for the bands above and below."""
-    bands, pitch = _bands(sheet), _pitch(sheet)
-    rows = sheet.height * (band + 1) // bands - sheet.height * band // bands
+    pitch, rows = sheet.pitch, _rows(sheet, band)
     place = band * sheet.capacity + sheet.places[band * APART]
     for y in range(sheet.depth if sheet.reach else 0):
         _copy(sheet.edges, _edge(sheet, parity, band, 0) + y * pitch, sheet.cells, place + y * pitch, pitch)
@@ -188,7 +193,7 @@ def _publish(sheet: Sheet, band: int, parity: int) -> None:
 @inlined
 def _edge(sheet: Sheet, parity: int, band: int, side: int) -> int:
     """Return the index in `edges` of a band's top (side 0) or bottom (side 1) rows."""
-    return SHIFT + ((parity * _bands(sheet) + band) * 2 + side) * sheet.depth * _pitch(sheet)
+    return SHIFT + ((parity * sheet.bands + band) * 2 + side) * sheet.depth * sheet.pitch
 
 
 @inlined
@@ -222,7 +227,7 @@ def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None
 @inlined
 def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: int, begin: int, end: int) -> None:
     """Compute rows `begin` to `end` of step `t` of a pass."""
-    pitch, words, cells = _pitch(sheet), words_of(sheet), sheet.cells
+    pitch, words, cells = sheet.pitch, sheet.words, sheet.cells
     origin = work.place - (t - 1) * (pitch + SHIFT)
     if sheet.reach and not work.above and begin == 0:
         _clear(cells, origin - pitch, pitch)
@@ -237,7 +242,7 @@ def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: in
             _write_masks(sheet, mode, work.first + y, rows, masks, work.step, fire)
         call_rows(sheet.row, cells, source, target, fire, rows, words)
         for row in range(rows * sheet.channels):
-            finish(cells, target + row * sheet.stride, words, sheet.width % 64, sheet.periodic)
+            _finish(sheet, target + row * sheet.stride)
 
 
 @inlined
@@ -248,26 +253,15 @@ def _clear(cells: Array, row: int, pitch: int) -> None:
 
 
 @inlined
-def words_of(sheet: Sheet) -> int:
-    """Return the number of words of a row of one channel."""
-    return (sheet.width + 63) // 64
-
-
-@inlined
-def _pitch(sheet: Sheet) -> int:
-    """Return the number of words of a row of all channels."""
-    return sheet.channels * sheet.stride
-
-
-@inlined
-def _bands(sheet: Sheet) -> int:
-    return len(sheet.places) // APART
+def _rows(sheet: Sheet, band: int) -> int:
+    """Return the number of rows of a band."""
+    return sheet.height * (band + 1) // sheet.bands - sheet.height * band // sheet.bands
 
 
 @inlined
 def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step: int, fire: Array) -> None:
     """Write the fire masks, copied or sampled, of `rows` rows from row `y` of the grid on to `fire`."""
-    words = words_of(sheet)
+    words = sheet.words
     if mode == GIVEN:
         for row in range(rows):
             for word in range(words):
@@ -297,13 +291,14 @@ def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array)
 
 
 @inlined
-def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None:
-    """Clear the bits after the last cell of a row, and set the row's guards; `rest` is the width modulo 64."""
+def _finish(sheet: Sheet, row: int) -> None:
+    """Clear the bits after the last cell of a row, and set the row's guards."""
+    cells, rest = sheet.cells, sheet.rest
     # Unsigned indices: for signed ones Numba would test each time whether they are negative.
-    one, begin, end = np.uint64(1), np.uint64(row), np.uint64(row + words)
+    one, begin, end = np.uint64(1), np.uint64(row), np.uint64(row + sheet.words)
     if rest:
         cells[end - one] &= (one << np.uint64(rest)) - one
-    if periodic:
+    if sheet.periodic:
         # The left guard is the highest bit of the word before the row, the right guard the bit after the last cell.
         first = cells[begin] & one
         last = cells[end - one] >> np.uint64((rest - 1) % 64)
@@ -320,10 +315,7 @@ def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None
 @entry_point
 def settle(sheet: Sheet, parity: int) -> None:
     """Set all guards and edges, after the caller has copied a state into `cells`."""
-    bands = _bands(sheet)
-    for band in range(bands):
-        rows = sheet.height * (band + 1) // bands - sheet.height * band // bands
-        for row in range(rows * sheet.channels):
-            place = band * sheet.capacity + sheet.places[band * APART] + row * sheet.stride
-            finish(sheet.cells, place, words_of(sheet), sheet.width % 64, sheet.periodic)
+    for band in range(sheet.bands):
+        for row in range(_rows(sheet, band) * sheet.channels):
+            _finish(sheet, band * sheet.capacity + sheet.places[band * APART] + row * sheet.stride)
         _publish(sheet, band, parity)

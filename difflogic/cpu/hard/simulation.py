@@ -84,9 +84,8 @@ class CpuSimulation:
     def _bands(self) -> Iterator[Array]:
         """Yield views of the state, uint64 `[rows, C, words]`, band by band."""
         spec, sheet = self.spec, self._sheet
-        bands = len(sheet.places) // APART
-        for band in range(bands):
-            rows = spec.height * (band + 1) // bands - spec.height * band // bands
+        for band in range(sheet.bands):
+            rows = spec.height * (band + 1) // sheet.bands - spec.height * band // sheet.bands
             place = band * sheet.capacity + int(sheet.places[band * APART])
             words = sheet.cells[place : place + rows * spec.channels * sheet.stride]
             yield words.reshape(rows, spec.channels, sheet.stride)[..., : spec.words]
@@ -152,9 +151,12 @@ def _sheet(spec: SimulationSpec, extent: Extent) -> Sheet:
     threads, bands = extent.threads, extent.bands
     return Sheet(
         height=spec.height,
-        width=spec.width,
+        words=spec.words,
+        rest=spec.width % 64,
         channels=spec.channels,
         stride=extent.stride,
+        pitch=spec.channels * extent.stride,
+        bands=bands,
         periodic=int(spec.netlist.periodic),
         reach=int(any(bit % 9 // 3 != 1 for bit in read_inputs(spec.netlist))),
         fire_units=spec.fire_units,
