@@ -20,7 +20,7 @@ def rollout(shape: Shape) -> Array:
 
 def gradients(shape: Shape) -> Array:
     """Return the phases that compute loss and gradients for initial states and targets that the caller has set."""
-    return np.concatenate([rollout(shape), _backward(shape)])
+    return np.concatenate([rollout(shape), _backward(shape, None, GRADIENTS, COMMIT)])
 
 
 def step(shape: Shape) -> Array:
@@ -33,7 +33,7 @@ def epoch(shape: Shape, job: Job, spread: Array) -> Array:
     # DRAW computes the coefficients too. The target of a rule is computed from the initial state before its damage,
     # since the automaton has to produce the result of the undamaged state. Data samples overwrite sampled states.
     first = [DRAW, *([TARGET] if job.target is None else []), *_damage(shape)]
-    return np.concatenate([_list(first, shape), _backward(shape, spread), [[ADAMW, 0]]])
+    return np.concatenate([_list(first, shape), _backward(shape, spread, GRADIENTS, COMMIT, ADAMW)])
 
 
 COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
@@ -47,7 +47,7 @@ def forward(shape: Shape) -> Array:
 
 def backward(shape: Shape, spread: Array | None = None) -> Array:
     """Return the phases that compute gradients and the initial state's adjoint from adjoints that the caller sets."""
-    return np.array([*_steps_back(shape, spread), [D_STATE, 0], [GRADIENTS, 0]])
+    return _backward(shape, spread, D_STATE, GRADIENTS)
 
 
 def _damage(shape: Shape) -> list[int]:
@@ -60,15 +60,12 @@ def _list(first: list[int], shape: Shape) -> Array:
     return np.array([[kind, 0] for kind in first] + [[FORWARD, at] for at in range(shape.steps)])
 
 
-def _backward(shape: Shape, spread: Array | None = None) -> Array:
-    return np.array([*_steps_back(shape, spread), [GRADIENTS, 0], [COMMIT, 0]])
-
-
-def _steps_back(shape: Shape, spread: Array | None) -> list[list[int]]:
+def _backward(shape: Shape, spread: Array | None, *last: int) -> Array:
+    """Return all backward steps and then the phases `last`."""
     # Each CA step is a phase, since a tile reads what its neighbours wrote in the step before: threads synchronise only
     # between steps. If a step was spread out, the adjoint of a cell may lie in several tiles, which takes another
     # phase.
     steps: list[list[int]] = []
     for at in reversed(range(shape.steps)):
         steps += [[BACKWARD, at]] if spread is None or not spread[at] else [[D_STATE, at + 1], [BACKWARD, at]]
-    return steps
+    return np.array(steps + [[kind, 0] for kind in last])
