@@ -84,6 +84,8 @@ HASHED = 16
 """Maximum number of words of a row that a hash covers; if hashes are equal, all words are compared."""
 MOST_COVERS = 50
 """Maximum number of covering literals that are tried in pairs."""
+NO_INNER = (0, 0, 0)
+"""Argument `inner` of `weigh`, a gate's XOR, A and B, for a replacement without an inner gate."""
 _POLYNOMIAL = np.uint64(0x42F0E1EBA9EA3693)
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
@@ -178,20 +180,11 @@ def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
 
 @inlined
 def weigh(
-    nodes: Nodes,
-    work: Scratch,
-    gates: int,
-    xor: int,
-    a: int,
-    b: int,
-    inverted: int,
-    inner_xor: int,
-    inner_a: int,
-    inner_b: int,
+    nodes: Nodes, work: Scratch, gates: int, xor: int, a: int, b: int, inverted: int, inner: tuple[int, int, int]
 ) -> None:
     """Store a replacement in `best` if it saves more gates than the stored one; break ties at random."""
     best = work.best
-    node = best[NODE]
+    node, (inner_xor, inner_a, inner_b) = best[NODE], inner
     x, y = nodes.a[node] >> 1, nodes.b[node] >> 1
     if gates == 1 and ((a >> 1 == x and b >> 1 == y) or (a >> 1 == y and b >> 1 == x)):
         return  # the gate itself
@@ -229,9 +222,9 @@ def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
                 work.covers[level, side, work.covering[level, side]] = literal
                 work.covering[level, side] += 1
         if level == 0 and plain_on == 0 and inverted_off == 0:
-            weigh(nodes, work, 0, 0, plain, 0, 0, 0, 0, 0)
+            weigh(nodes, work, 0, 0, plain, 0, 0, NO_INNER)
         elif level == 0 and inverted_on == 0 and plain_off == 0:
-            weigh(nodes, work, 0, 0, inverted, 0, 0, 0, 0, 0)
+            weigh(nodes, work, 0, 0, inverted, 0, 0, NO_INNER)
 
 
 @inlined
@@ -249,9 +242,9 @@ def offer(nodes: Nodes, work: Scratch, level: int, xor: int, a: int, b: int, inv
     """Weigh a replacement by a new gate: the only new gate (level 0), or the inner one of two (level 1)."""
     is_xor, outer, outer_inverted = work.outer
     if level == 0:
-        weigh(nodes, work, 1, xor, a, b, inverted, 0, 0, 0)
+        weigh(nodes, work, 1, xor, a, b, inverted, NO_INNER)
     elif a >> 1 != outer >> 1 and b >> 1 != outer >> 1:
-        weigh(nodes, work, 2, is_xor, outer, inverted, outer_inverted, xor, a, b)
+        weigh(nodes, work, 2, is_xor, outer, inverted, outer_inverted, (xor, a, b))
 
 
 @inlined
