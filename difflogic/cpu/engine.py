@@ -66,7 +66,8 @@ class CpuEngine:
         shape = Shape.of(circuit, grid.shape, steps, damage=damage)
         if mode == "hard":
             return self._hard(circuit, shape, grid, fire, damage)
-        work = self._workspace(circuit, shape, grid, fire, damage)
+        work = SoftWorkspace(circuit, shape, self.threads, asynchronous=fire is not None)
+        work.load(circuit, grid, fire, damage)
         work.run(phases.rollout(shape))
         return work.states()
 
@@ -80,7 +81,7 @@ class CpuEngine:
         work.run(circuit.flat_logits().astype(np.float32).reshape(-1))
         states = np.stack([bits.unpack_grids(work.state(step), grid.shape) for step in range(shape.steps + 1)])
         # Not in `finally`: after an exception in the middle of a rollout the workspace must not be reused.
-        if work.nbytes <= CACHED_BYTES:
+        if work.buffers.words.nbytes <= CACHED_BYTES:
             self._cache.append((circuit, work))
         return states
 
@@ -139,26 +140,9 @@ class CpuEngine:
 
     def _training(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> SoftWorkspace:
         checked = batch.checked(circuit)
-        work = self._workspace(circuit, checked.shape, checked.x, checked.masks, checked.damage, hyper)
+        work = SoftWorkspace(circuit, checked.shape, self.threads, hyper, asynchronous=checked.masks is not None)
+        work.load(circuit, checked.x, checked.masks, checked.damage)
         work.set_targets(checked.targets)
-        return work
-
-    def _workspace(
-        self,
-        circuit: Circuit,
-        shape: Shape,
-        grid: Array,
-        masks: Array | None,
-        damage: Damage | None,
-        hyper: Hyper | None = None,
-    ) -> SoftWorkspace:
-        work = SoftWorkspace(circuit, shape, self.threads, hyper, asynchronous=masks is not None)
-        work.set_logits(circuit.flat_logits())
-        work.set_start(grid)
-        if masks is not None:
-            work.set_masks(masks)
-        if damage is not None:
-            work.set_damage(damage)
         return work
 
 

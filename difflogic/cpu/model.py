@@ -5,7 +5,6 @@ import time
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import bits
 from difflogic.cpu import phases
@@ -14,7 +13,7 @@ from difflogic.cpu.workspace import SoftWorkspace, shared_start
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.job import Job, TrainState
-from difflogic.engine.shape import Array, Hyper, Shape
+from difflogic.engine.shape import Hyper, Shape
 
 CALL_SECONDS = 0.1
 """Target duration of one call of `train` in seconds; signals are handled only between calls."""
@@ -36,9 +35,6 @@ class CpuModel:
         self._hard = self._evaluator(shape, threads)
         self._waiting: list[EpochMetrics] = []
         self._epochs_per_call = 1
-        self._upload(state)
-
-    def _upload(self, state: TrainState) -> None:
         self.work.set_logits(state.logits, state.optimizer.mu, state.optimizer.nu)
         self.work.buffers.control[:] = c.words_of(state)
         if state.pool is not None:
@@ -53,8 +49,9 @@ class CpuModel:
         seconds = (time.perf_counter() - begin) / epochs
         # Compiled code handles no signal: Ctrl-C waits until the call returns, so that calls must be short.
         self._epochs_per_call = max(1, int(CALL_SECONDS / max(seconds, 1e-6)))
-        rows = [EpochMetrics(first + i, float(loss), bool(skipped)) for i, (loss, skipped) in enumerate(history)]
-        self._waiting += rows
+        self._waiting += [
+            EpochMetrics(epoch, float(loss), bool(skipped)) for epoch, (loss, skipped) in enumerate(history, first)
+        ]
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
         metrics, self._waiting = self._waiting, []
@@ -86,7 +83,9 @@ class CpuModel:
         batch = bits.pack_grids(self.work.start().astype(np.uint8))
         self._hard.set_start(np.concatenate([self._probe_words, batch], axis=1))
         self._hard.run(self.work.buffers.logits)
-        values, counted = np.moveaxis(self._hard_targets(), -1, 0)
+        targets = np.concatenate([self._probe_targets, bits.pack_targets(self.work.targets())], axis=2)
+        missing = 2 * self._hard.shape.cells - targets.shape[2]  # to an even number of groups
+        values, counted = np.moveaxis(np.pad(targets, [(0, 0), (0, 0), (0, missing), (0, 0)]), -1, 0)
         wrong = (self._hard.loss_states() ^ values) & counted
         wrong = wrong.reshape(*wrong.shape[:2], -1, shape.cells_per_grid)
         of_probes, of_batch = wrong[:, :, :first], wrong[:, :, first : first + groups]
@@ -107,22 +106,13 @@ class CpuModel:
         if of_probes is not None and of_batch is not None:
             self._hard.set_damage([(0, of_probes), (first, of_batch)])
 
-    def _hard_targets(self) -> Array:
-        """Return the targets, uint32 `[J, loss_channels, groups*H*W, 2]`, padded to an even number of groups."""
-        words = np.concatenate([self._probe_targets, bits.pack_targets(self.work.targets())], axis=2)
-        missing = 2 * self._hard.shape.cells - words.shape[2]
-        return np.pad(words, [(0, 0), (0, 0), (0, missing), (0, 0)])
-
     # state --------------------------------------------------------------------------------------------
 
     def states(self) -> list[TrainState]:
-        buffers = self.work.buffers
+        shape, buffers = self.work.shape, self.work.buffers
         logits, mu, nu = map(self.work.per_gate, (buffers.logits, buffers.mu, buffers.nu))
-        return [c.state_of(buffers.control, logits, mu, nu, self._pool())]
-
-    def _pool(self) -> npt.NDArray[np.uint8] | None:
-        shape, pool = self.work.shape, self.work.buffers.pool
-        return pool.reshape(-1, shape.height, shape.width, shape.channels).copy() if pool.size else None
+        pool = buffers.pool.reshape(-1, shape.height, shape.width, shape.channels).copy() if buffers.pool.size else None
+        return [c.state_of(buffers.control, logits, mu, nu, pool)]
 
     @property
     def nbytes(self) -> int:

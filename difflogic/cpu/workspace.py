@@ -122,6 +122,15 @@ class SoftWorkspace:
         together(self.threads, lambda thread: runner.run(thread, *arguments))
         return history
 
+    def load(self, circuit: Circuit, grids: Array, masks: Array | None, damage: Damage | None) -> None:
+        """Set the logits, the initial states, the fire masks, and the damage and faults of a rollout."""
+        self.set_logits(circuit.flat_logits())
+        self.set_start(grids)
+        if masks is not None:
+            self.set_masks(masks)
+        if damage is not None:
+            self._set_damage(damage)
+
     def set_logits(self, logits: Array, mu: Array | None = None, nu: Array | None = None) -> None:
         """Copy logits and moments, `[P, 16]` each, into the buffers."""
         self.buffers.logits[:] = logits.reshape(-1)
@@ -167,8 +176,7 @@ class SoftWorkspace:
         rows = self.buffers.targets[..., : self.grid.cells].swapaxes(1, 2)
         return rows.reshape(len(rows), shape.batch, shape.height, shape.width, shape.loss_channels)
 
-    def set_damage(self, damage: Damage) -> None:
-        """Set the damage and faults of a rollout, if no job samples them."""
+    def _set_damage(self, damage: Damage) -> None:
         for index in range(len(damage.steps)):
             undamaged = damage.undamaged(index, self.shape.height, self.shape.width)
             self.buffers.undamaged[index, : self.grid.cells] = undamaged.reshape(-1)

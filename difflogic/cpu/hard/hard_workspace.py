@@ -63,11 +63,6 @@ class HardWorkspace:
         packed = dataclasses.replace(shape, batch=groups_of(shape.batch))
         return self.shape == packed and bool(self.buffers.masks.size) == asynchronous
 
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes of the stored states."""
-        return self.buffers.words.nbytes
-
     def set_start(self, words: Array) -> None:
         """Set the initial states, uint32 `[C, g*H*W]` of `pack_grids`, and apply the damage and faults of step 0."""
         start = self.buffers.words[0, :, : self.shape.cells]
