@@ -35,7 +35,10 @@ class Place(Protocol):
 
 
 class ArrayStore(Protocol):
-    """Protocol of the part of `difflogic.tensor.arrays.Arrays` that copies arrays to and from a device."""
+    """Protocol of the part of `difflogic.tensor.arrays.Arrays` that moves arrays to and from a device.
+
+    On the host, both functions return the same array.
+    """
 
     def put(self, values: Array) -> Any: ...
     def get(self, x: Any) -> Array: ...
@@ -147,16 +150,15 @@ class CircuitFunction(ABC):
         # `backward_arrays` compares arrays only by identity, without access to the device. The references stored here
         # ensure that no new array gets the identity of a freed one.
         self._last = x, logits
-        self.update(_on_host(arrays, logits))
-        y = self.forward(_on_host(arrays, x))
-        return y if isinstance(x, np.ndarray) else arrays.put(y)
+        self.update(arrays.get(logits))
+        return arrays.put(self.forward(arrays.get(x)))
 
     def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
         """Return the gradients of `logits` and `x`; repeat the forward pass if the last one used other arrays."""
         if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
-        gradients, d_x = self.backward(_on_host(arrays, d_y))
-        return (gradients, d_x) if isinstance(x, np.ndarray) else (arrays.put(gradients), arrays.put(d_x))
+        gradients, d_x = self.backward(arrays.get(d_y))
+        return arrays.put(gradients), arrays.put(d_x)
 
     def to(self, place: Place) -> CircuitFunction:
         """Return a copy with the same logits on the device `place`; return `self` if it is already on this device.
@@ -197,11 +199,6 @@ class CircuitFunction(ABC):
     @abstractmethod
     def _update(self) -> None:
         """Copy `self._logits` to the engine's buffers."""
-
-
-def _on_host(arrays: ArrayStore, values: Any) -> Array:
-    # `get` would copy arrays of the host.
-    return values if isinstance(values, np.ndarray) else arrays.get(values)
 
 
 def _shape(circuit: Circuit, grid: tuple[int, ...], steps: int, every_state: bool) -> Shape:

@@ -26,7 +26,7 @@ DeviceArray = Any
 
 
 class Arrays(Protocol):
-    """Protocol of the array operations of a device: kernels, and copies between the device and the host.
+    """Protocol of the array operations of a device: kernels, and transfers between the device and the host.
 
     Kernels take the same parameters as their NumPy references in `difflogic.tensor.kernels`. Only `adam`, `assign` and
     `assign_rows` change arrays in place.
@@ -82,8 +82,7 @@ class HostArrays:
 
     @staticmethod
     def put(values: Array) -> Array:
-        # Copy, so that later changes by the caller have no effect.
-        return np.array(values)
+        return values  # tensors copy the arrays of callers, and pass copies to these
 
     get = put
 

@@ -190,7 +190,7 @@ class Logic(Module):
         arrays, steps = x._arrays, x.shape[0]
         # Use a separate grid shape, so that no other call uses the same function.
         function = self._function((1, x.shape[1]))
-        inputs, logits = x.numpy().copy(), self.logits.numpy()
+        inputs, logits = x.numpy(), self.logits.numpy()
         first = x.shape[2] - memory
         continues = goes_on[:, :, None].astype(inputs.dtype)
 

@@ -103,7 +103,7 @@ class Tensor:
 
     def numpy(self) -> Array:
         """Wait until the tensor has been computed, and return a copy as a NumPy array."""
-        return self._arrays.get(self.data)
+        return np.array(self._arrays.get(self.data))
 
     def item(self) -> float:
         """Return the only number of a tensor as a float. Raise ShapeError if there are several numbers or none."""
@@ -157,7 +157,7 @@ class Tensor:
             return self
         check_dtype(self.dtype, target)
         source, arrays = self._arrays, arrays_of(target)
-        moved = self._result(arrays.put(source.get(self.data)), (self,), lambda d_y: (source.put(arrays.get(d_y)),))
+        moved = self._result(arrays.put(self.numpy()), (self,), lambda d_y: (source.put(arrays.get(d_y)),))
         moved.device, moved._arrays = target, arrays
         return moved
 
