@@ -5,8 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from difflogic.engine.shape import Array
+from difflogic.tensor.kernels.unary import quiet
 
 
+@quiet
 def power(a: Array, b: Array) -> Array:
     """Return `a ** b`; compute squares, the most frequent case, without logarithms."""
     return np.square(a) if b.ndim == 0 and b == 2 else np.power(a, b)
@@ -16,17 +18,12 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
-    "divide": np.divide,
+    "divide": quiet(np.divide),
     "power": power,
 }
 """Mapping from names to operations, in the order of `OP` in the shader."""
-_QUIET = ("divide", "power")
-"""Names of operations for which warnings of infinity and NaN are suppressed."""
 
 
 def binary(op: str, a: Array, b: Array) -> Array:
     """Return the result of the operation `op` of OPS. Raise ValueError if the shapes cannot be broadcast."""
-    if op not in _QUIET:
-        return np.asarray(OPS[op](a, b))
-    with np.errstate(all="ignore"):
-        return np.asarray(OPS[op](a, b))
+    return np.asarray(OPS[op](a, b))

@@ -6,6 +6,9 @@ import numpy as np
 
 from difflogic.engine.shape import Array
 
+quiet = np.errstate(all="ignore")
+"""Decorator that suppresses warnings of infinity and NaN."""
+
 
 def _sigmoid(x: Array) -> Array:
     # Use only exponentials of negative numbers, which do not overflow and keep small results precise.
@@ -16,22 +19,17 @@ def _sigmoid(x: Array) -> Array:
 
 OPS: dict[str, Callable[[Array], Array]] = {
     "negate": np.negative,
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
+    "exp": quiet(np.exp),
+    "log": quiet(np.log),
+    "sqrt": quiet(np.sqrt),
     "tanh": np.tanh,
     "sigmoid": _sigmoid,
     "relu": lambda x: np.maximum(x, 0),
 }
 """Mapping from names to operations, in the order of `OP` in the shader."""
-_QUIET = ("exp", "log", "sqrt")
-"""Names of operations for which warnings of infinity and NaN are suppressed."""
 
 
 def unary(op: str, x: Array) -> Array:
     """Return the operation `op` of OPS of every entry, with infinity and NaN as in IEEE arithmetic."""
     # NumPy returns scalars for arrays without axes, but the result must be a writable array.
-    if op not in _QUIET:
-        return np.asarray(OPS[op](x))
-    with np.errstate(all="ignore"):
-        return np.asarray(OPS[op](x))
+    return np.asarray(OPS[op](x))
