@@ -364,11 +364,11 @@ def choose_divisors(nodes: Nodes, work: Scratch, node: int, most: int) -> int:
 
 
 @inlined
-def look_for(nodes: Nodes, work: Scratch, node: int, least: int, most_gates: int, most_divisors: int) -> bool:
+def look_for(nodes: Nodes, work: Scratch, node: int, least: int, most_divisors: int) -> bool:
     """Write the best replacement of a gate to `best`; return whether it saves at least `least` gates."""
     work.best[:] = 0
     work.best[NODE], work.best[GAIN], work.best[ENOUGH] = node, least, 0 if least < 0 else nodes.numbers[COUNT] + 1
-    gates = min(most_gates, freed(nodes, work.stack, node, 0, 0, 0) - least)
+    gates = min(2, freed(nodes, work.stack, node, 0, 0, 0) - least)
     find_care(nodes, work, node)
     count = choose_divisors(nodes, work, node, most_divisors)
     question, questions = 0, 1

@@ -9,25 +9,8 @@ from functools import cache, partial
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import compile_now, entry_point, inlined
-from difflogic.cpu.hard.replacements import (
-    BEST,
-    COUNT,
-    GATES,
-    INNER_A,
-    INNER_B,
-    INNER_XOR,
-    INVERTED,
-    MOST_COVERS,
-    NODE,
-    XOR,
-    A,
-    B,
-    Nodes,
-    Scratch,
-    below,
-    compute,
-    look_for,
-)  # fmt: skip
+from difflogic.cpu.hard import replacements as r
+from difflogic.cpu.hard.replacements import COUNT, Nodes, Scratch, below, compute, look_for
 from difflogic.engine.shape import Array
 
 STEP_BACK = 16
@@ -57,8 +40,8 @@ def _allocate(inputs: int, gates: Array, outputs: Array, words: Array, seed: int
     )  # fmt: skip
     work = Scratch(
         np.zeros_like(values), np.zeros(size, dtype=np.uint8), np.zeros((2, width), dtype=np.uint64),
-        np.zeros((2, width), dtype=np.uint64), many(size), many((2, 2, MOST_COVERS)), many((2, 2)),
-        np.zeros(size, dtype=np.uint64), many(4 * size + len(outputs)), many(3), many(BEST)
+        np.zeros((2, width), dtype=np.uint64), many(size), many((2, 2, r.MOST_COVERS)), many((2, 2)),
+        np.zeros(size, dtype=np.uint64), many(4 * size + len(outputs)), many(3), many(r.BEST)
     )  # fmt: skip
     begin(nodes, work)
     return nodes, work
@@ -138,18 +121,18 @@ def free_number(nodes: Nodes) -> int:
 @entry_point
 def replace(nodes: Nodes, work: Scratch) -> None:
     """Replace a gate as `best` describes, and recompute order and values."""
-    best, node = work.best, work.best[NODE]
-    if best[GATES] == 0:
-        point(nodes, node, best[A])
+    best, node = work.best, work.best[r.NODE]
+    if best[r.GATES] == 0:
+        point(nodes, node, best[r.A])
     else:
         # The gate keeps its number and becomes the new one: readers change only where the result is inverted.
-        point(nodes, node, 2 * node + best[INVERTED])
-        b = best[B]
-        if best[GATES] == 2:
+        point(nodes, node, 2 * node + best[r.INVERTED])
+        b = best[r.B]
+        if best[r.GATES] == 2:
             inner = free_number(nodes)
-            nodes.xor[inner], nodes.a[inner], nodes.b[inner] = best[INNER_XOR], best[INNER_A], best[INNER_B]
-            b = 2 * inner + best[B]
-        nodes.xor[node], nodes.a[node], nodes.b[node] = best[XOR], best[A], b
+            nodes.xor[inner], nodes.a[inner], nodes.b[inner] = best[r.INNER_XOR], best[r.INNER_A], best[r.INNER_B]
+            b = 2 * inner + best[r.B]
+        nodes.xor[node], nodes.a[node], nodes.b[node] = best[r.XOR], best[r.A], b
     # Dead gates are not reached from an output, so that they are missing in the new order.
     put_in_order(nodes, work.stack)
     evaluate(nodes, 0)
@@ -175,7 +158,7 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
         # Moves that save nothing walk among circuits of the same size, and one in sixteen goes uphill, which may lead
         # to a smaller circuit that no level path reaches. The circuit is never more than one gate larger than the best.
         least = -1 if nodes.numbers[COUNT] <= best and below(nodes, STEP_BACK) == 0 else 0
-        if look_for(nodes, work, node, least, 2, most_divisors):
+        if look_for(nodes, work, node, least, most_divisors):
             replace(nodes, work)
             if nodes.numbers[COUNT] < best:
                 return move + 1
@@ -186,7 +169,7 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
 def wander(nodes: Nodes, work: Scratch, most_divisors: int) -> bool:
     """Find a replacement of a random gate that adds no gates; write it to `best`, and return whether there is one."""
     node = nodes.order[below(nodes, nodes.numbers[COUNT])]
-    return look_for(nodes, work, node, 0, 2, most_divisors)
+    return look_for(nodes, work, node, 0, most_divisors)
 
 
 @entry_point
@@ -195,6 +178,6 @@ def propose(nodes: Nodes, work: Scratch, place: int, most_divisors: int) -> int:
     # From the outputs down: a gate that is removed frees those that only it reads, which then need not be tried.
     while place > 0:
         place -= 1
-        if look_for(nodes, work, nodes.order[place], 1, 2, most_divisors):
+        if look_for(nodes, work, nodes.order[place], 1, most_divisors):
             return place
     return -1

@@ -3,6 +3,7 @@
 import numpy as np
 
 from difflogic.core.wiring import CENTRE, PATCH
+from difflogic.cpu import program as p
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.processor import PART
 from difflogic.cpu.codegen.vectors import (
@@ -29,21 +30,7 @@ from difflogic.cpu.kernels.faults import change_bits
 from difflogic.cpu.kernels.gate_forward import compute_nodes
 from difflogic.cpu.kernels.grid import gather_patches
 from difflogic.cpu.kernels.loss import join, loss
-from difflogic.cpu.program import (
-    ALONE,
-    FIRST_GATE,
-    FIRST_INSTANCE,
-    GATES,
-    RECORD,
-    REPLICAS,
-    SEGMENT,
-    SLOT,
-    SLOT_A,
-    SLOT_B,
-    A,
-    B,
-    Program,
-)
+from difflogic.cpu.program import Program
 from difflogic.cpu.tables import DAMAGED, LOSS, StepGrids, TileGrid
 from difflogic.engine.shape import Array
 
@@ -128,9 +115,9 @@ def _gates_backward(
     """Compute the backward pass of all gates, segment by segment from the last to the first."""
     segments = program.segments
     into = slots if program.candidates == 1 else nodes
-    for segment in range(segments.size - SEGMENT, -1, -SEGMENT):
+    for segment in range(segments.size - p.SEGMENT, -1, -p.SEGMENT):
         # Two specialised loops, so that `alone` is not tested for every instance.
-        if segments[segment + ALONE]:
+        if segments[segment + p.ALONE]:
             _segment(program, segment, True, coefficients, nodes, slots, into, moments)
         else:
             _segment(program, segment, False, coefficients, nodes, slots, slots, moments)
@@ -148,15 +135,15 @@ def _segment(
     # cells are reduced and stored once per gate, not once per instance. Rows are processed in parts of one register, so
     # that 16 registers suffice for coefficients, moments and values.
     segments, records = program.segments, program.records
-    record, first = RECORD * segments[segment + FIRST_INSTANCE], 4 * segments[segment + FIRST_GATE]
-    end, replicas = first + 4 * segments[segment + GATES], segments[segment + REPLICAS]
+    record, first = p.RECORD * segments[segment + p.FIRST_INSTANCE], 4 * segments[segment + p.FIRST_GATE]
+    end, replicas = first + 4 * segments[segment + p.GATES], segments[segment + p.REPLICAS]
     for gate in range(first, end, 4):
         ca, cb = splat_part(peek(coefficients, gate + 1)), splat_part(peek(coefficients, gate + 2))
         cab, zero = splat_part(peek(coefficients, gate + 3)), splat_part(np.float32(0))
         sum_d, sum_da, sum_db, sum_dab = no_sums(), no_sums(), no_sums(), no_sums()
         for _ in range(replicas):
-            own, row_a, row_b = peek(records, record + SLOT), peek(records, record + A), peek(records, record + B)
-            slot_a, slot_b = peek(records, record + SLOT_A), peek(records, record + SLOT_B)
+            own, row_a, row_b = peek(records, record + p.SLOT), peek(records, record + p.A), peek(records, record + p.B)
+            slot_a, slot_b = peek(records, record + p.SLOT_A), peek(records, record + p.SLOT_B)
             for part in range(0, TILE, PART):
                 d, a, b = load_part(slots, own + part), load_part(nodes, row_a + part), load_part(nodes, row_b + part)
                 store(slots, own + part, zero)
@@ -170,7 +157,7 @@ def _segment(
                 else:  # one after the other, since both inputs may be the same node
                     store(into, slot_a + part, fma(d, to_a, load_part(into, slot_a + part)))
                     store(into, slot_b + part, fma(d, to_b, load_part(into, slot_b + part)))
-            record += RECORD
+            record += p.RECORD
         add_sums(moments, gate, sum_d, sum_da, sum_db, sum_dab)
 
 
