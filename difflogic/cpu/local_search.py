@@ -62,10 +62,10 @@ and number of mismatches when the epoch began."""
 class CpuLocalSearch:
     """Local search on the processor, see `difflogic.engine.search`. Results do not depend on the number of threads."""
 
-    def __init__(self, job: Job, threads: int | None = None) -> None:
+    def __init__(self, job: Job) -> None:
         self._job, shape, circuit = job, Shape.training(job.circuit, job.config), job.circuit
-        threads, masks = threads or default_threads(), job.probe_masks
-        self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None)
+        masks = job.probe_masks
+        self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, default_threads(), masks is not None)
         start = _spread(job.probes)
         if masks is None:
             # In asynchronous automata equal neighbours soon differ, so that columns cannot be shared.

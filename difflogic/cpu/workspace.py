@@ -28,6 +28,8 @@ from difflogic.engine.job import Job
 from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.model.circuit import Circuit
 
+_START_KINDS = {"random": RANDOM, "boards": BOARDS}
+
 
 class SoftWorkspace:
     """Buffers for rollouts and train steps of one shape on one circuit; `run` executes lists of `phases`."""
@@ -99,7 +101,7 @@ class SoftWorkspace:
             control=aligned(c.WORDS, dtype=np.uint32),
             has_adjoints=adjoints,
             fire_rate=np.float32(1 if config is None else config.train.fire_rate),
-            start=_start_kind(job),
+            start=RANDOM if job is None else _START_KINDS.get(job.config.task.start, SAME),
             damage_side=shape.damage_side,
             pool_reset=0 if config is None else config.pool.reset,
             pool_stays=config is not None and bool(config.pool.starts),
@@ -196,12 +198,6 @@ def shared_start(job: Job) -> Array | None:
     if job.target is None or config.pool.size or config.train.asynchronous or task.loss_steps or task.disturbed:
         return None
     return job.start
-
-
-def _start_kind(job: Job | None) -> int:
-    if job is None or job.config.task.start == "random":
-        return RANDOM
-    return BOARDS if job.config.task.start == "boards" else SAME
 
 
 def _bytes(values: Array | None) -> Array:
