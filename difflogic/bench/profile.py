@@ -69,10 +69,6 @@ class Profile:
     def dispatches(self) -> int:
         return sum(part.count for part in self.kernels)
 
-    @property
-    def host_seconds(self) -> float:
-        return sum(part.seconds for part in self.parts if part.phase == HOST)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the profile as a dictionary for the results file, with times in milliseconds."""
         return {
@@ -146,7 +142,7 @@ def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.
     # A gap of `dispatch_s` precedes each dispatch; the profile includes it in the time of the kernel.
     gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)
     seconds = {
-        "host encode": profile.host_seconds,
+        "host encode": sum(part.seconds for part in profile.parts if part.phase == HOST),
         "transfer": transfer_s,
         "dispatch gaps": gaps,
         "kernel": profile.kernel_seconds - gaps,

@@ -21,10 +21,6 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
 
 
-def _rotate_left(x: Words, distance: int) -> Words:
-    return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
-
-
 def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
     """Return two arrays of random words: the counters `x0` and `x1`, uint32 of equal shape, encrypted with `key`."""
     # Five groups of four rounds of adding, rotating and mixing; a part of the key is added after each group.
@@ -43,7 +39,7 @@ def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
     with np.errstate(over="ignore"):
         for distance in _ROTATIONS[group % 2]:
             x0 = x0 + x1
-            x1 = x0 ^ _rotate_left(x1, distance)
+            x1 = x0 ^ (x1 << np.uint32(distance) | x1 >> np.uint32(32 - distance))
     return x0, x1
 
 

@@ -186,7 +186,11 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
     """
     random, names, differences = np.random.default_rng(0), list(layers), []
     starts = np.cumsum([0, *(layer.size for layer in layers.values())])
-    loss, logits = _loss(subject), subject.circuit.flat_logits().astype(np.float64)
+    engine, logits = ReferenceEngine(np.float64), subject.circuit.flat_logits().astype(np.float64)
+
+    def loss(logits: Array) -> float:
+        return engine.loss(subject.circuit.with_logits(logits), subject.batch)
+
     for sample in range(samples):
         number = sample % len(names) if samples >= len(names) else sample * len(names) // samples
         sizes = np.abs(layers[names[number]]).ravel()
@@ -197,12 +201,6 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
         # In central differences even powers of the step cancel, so the error is of second order.
         differences.append((names[number], index, (loss(logits + step) - loss(logits - step)) / (2 * STEP)))
     return differences, ROUNDING * abs(loss(logits)) / STEP
-
-
-def _loss(subject: Subject) -> Callable[[Array], float]:
-    """Return a function that maps flat logits `[P, 16]` to the float64 soft loss of the subject."""
-    engine = ReferenceEngine(np.float64)
-    return lambda logits: engine.loss(subject.circuit.with_logits(logits), subject.batch)
 
 
 class _Tolerances:

@@ -23,13 +23,7 @@ class ReferenceFunction(CircuitFunction):
     selector = "reference"
 
     def __init__(
-        self,
-        dtype: np.dtype[Any],
-        circuit: Circuit,
-        grid: Sequence[int],
-        steps: int,
-        hard: bool,
-        every_state: bool,
+        self, dtype: np.dtype[Any], circuit: Circuit, grid: Sequence[int], steps: int, hard: bool, every_state: bool
     ) -> None:
         self._dtype = dtype
         super().__init__(circuit, grid, steps, hard, every_state)

@@ -1,6 +1,6 @@
 """Local search over the hard circuit, which evaluates one candidate after another. See `difflogic.engine.search`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -71,10 +71,9 @@ class ReferenceLocalSearch:
 def candidates(job: Job, layout: Layout, gates: Array, drawn: Words, guide: Array) -> tuple[Array, Array]:
     """Return the gate that each candidate changes, and the gate's new function, int64 `[CANDIDATES]` each."""
     read = live(job, layout, gates)
-    walk = _Walk(layout, len(job.circuit.update), job.config.task.loss_channels)
     changed = np.array(
         [
-            read[words[WHERE] % len(read)] if lane % 2 else walk.up(*map(int, words))
+            read[words[WHERE] % len(read)] if lane % 2 else _walked(job, layout, words.tolist())
             for lane, words in enumerate(drawn[1:], 1)
         ]
     )
@@ -104,16 +103,10 @@ def live(job: Job, layout: Layout, gates: Array) -> Array:
     return np.unique(layout.instance_gates[nodes[layout.patch_nodes :]]).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class _Walk:
-    layout: Layout
-    depth: int
-    outputs: int
-
-    def up(self, *words: int) -> int:
-        """Return the last gate of a walk from an output towards the inputs, which the random `words` determine."""
-        instance = self.layout.instances - self.layout.channels + words[WHERE] % self.outputs
-        for step in range(words[HOW_FAR] % self.depth):
-            side = words[SIDES] >> (step % 32) & 1
-            instance = int(self.layout.wires[instance, side]) - self.layout.patch_nodes
-        return int(self.layout.instance_gates[instance])
+def _walked(job: Job, layout: Layout, words: list[int]) -> int:
+    """Return the last gate of a walk from an output towards the inputs, which the random `words` determine."""
+    instance = layout.instances - layout.channels + words[WHERE] % job.config.task.loss_channels
+    for step in range(words[HOW_FAR] % len(job.circuit.update)):
+        side = words[SIDES] >> (step % 32) & 1
+        instance = int(layout.wires[instance, side]) - layout.patch_nodes
+    return int(layout.instance_gates[instance])

@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import prng
 from difflogic.core.bits import WORD, pack_grids, pack_targets
@@ -118,19 +117,11 @@ class ReferenceModel:
         if config.hardening.share or config.task.stuck_gates:
             coefficients = np.empty((self._layout.gates, 4), dtype=np.float32)
             candidates = self._layout.wire_logits(self._logits)
-            shares, logits = (
-                None if candidates is None else np.empty_like(candidates),
-                self._logits[: len(coefficients)],
-            )
+            shares = None if candidates is None else np.empty_like(candidates)
+            logits = self._logits[: len(coefficients)]
             harden(Hardening.of(config.hardening), shape.faults, control, logits, coefficients, candidates, shares)
             hardened = Parameters(coefficients, shares)
         return RolloutSpec(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
-
-    def _batch(self) -> npt.NDArray[np.uint8]:
-        """Return the batch's initial states as bits, `[B, H, W, C]`."""
-        shape = self._shape
-        grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
-        return np.asarray(grids, dtype=np.uint8)
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
         metrics, self._waiting = self._waiting, []
@@ -138,9 +129,11 @@ class ReferenceModel:
 
     def evaluate(self) -> list[Evaluation]:
         job, shape = self._job, self._shape
-        targets = self._targets.reshape(*self._targets.shape[:2], shape.batch, shape.height, shape.width)
+        sizes = shape.batch, shape.height, shape.width
+        grids = self._start.T.reshape(*sizes, shape.channels).astype(np.uint8)
+        targets = np.moveaxis(self._targets.reshape(*self._targets.shape[:2], *sizes), 1, -1)
         probes = self._count_wrong(job.probes, job.probe_targets, job.probe_damage, job.probe_fault_key)
-        batch = self._count_wrong(self._batch(), np.moveaxis(targets, 1, -1), self._corners, self._fault_key)
+        batch = self._count_wrong(grids, targets, self._corners, self._fault_key)
         judged = Evaluation(
             hard_loss=int(probes[:, 0].sum()),
             train_hard_loss=int(batch[:, 0].sum()),

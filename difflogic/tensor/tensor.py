@@ -60,20 +60,19 @@ class Tensor:
         self._arrays = arrays_of(self.device)
         check_dtype(np.dtype(dtype), self.device)
         self.data: DeviceArray = self._arrays.put(numbers("Tensor", values, dtype))
-        self._remember(requires_grad, (), None)
+        self._begin(requires_grad)
 
-    def _remember(self, requires_grad: bool, inputs: tuple[Tensor, ...], pull: Pull | None) -> None:
-        self.requires_grad = requires_grad
+    def _begin(self, requires_grad: bool) -> None:
+        self.requires_grad, self._made = requires_grad, next(_MADE)
         self.grad: Tensor | None = None
-        self._inputs = inputs
-        self._pull = pull
-        self._made = next(_MADE)
+        self._inputs: tuple[Tensor, ...] = ()
+        self._pull: Pull | None = None
 
     def _like(self, data: DeviceArray) -> Tensor:
         """Make a tensor of `data` on the same device, without recorded inputs."""
         tensor = Tensor.__new__(Tensor)
         tensor.device, tensor._arrays, tensor.data = self.device, self._arrays, data
-        tensor._remember(False, (), None)
+        tensor._begin(False)
         return tensor
 
     def _result(self, data: DeviceArray, inputs: tuple[Tensor, ...], pull: Pull) -> Tensor:
@@ -206,7 +205,9 @@ class Tensor:
             number = -heapq.heappop(order)
             tensor, adjoint = waiting.pop(number), adjoints.pop(number)
             if tensor._pull is None:
-                tensor._accumulate(adjoint)
+                before = tensor.grad
+                total = adjoint if before is None else tensor._arrays.binary("add", before.data, adjoint)
+                tensor.grad = tensor._like(total)
                 continue
             for source, d_source in zip(tensor._inputs, tensor._pull(adjoint), strict=True):
                 if d_source is None or not source.requires_grad:
@@ -217,12 +218,6 @@ class Tensor:
                 else:
                     waiting[key], adjoints[key] = source, d_source
                     heapq.heappush(order, -key)
-
-    def _accumulate(self, gradient: DeviceArray) -> None:
-        if self.requires_grad:
-            self.grad = self._like(
-                gradient if self.grad is None else self._arrays.binary("add", self.grad.data, gradient)
-            )
 
     # Two operands
 

@@ -60,8 +60,9 @@ class SuccessTest:
 
     def passed(self, member: Replica, evaluation: Evaluation) -> bool:
         """Return whether a model with this evaluation passes: it is chosen, and right on fresh initial states."""
-        circuit = member.circuit
-        if not self.is_promising(evaluation):
+        circuit, asynchronous = member.circuit, self._config.train.asynchronous and self._config.task.is_fixed
+        is_promising = evaluation.accuracy > PROMISING if asynchronous else not evaluation.hard_loss
+        if not is_promising:
             return False
         # A proof for all initial states replaces rollouts from some initial states.
         if self.is_proved(circuit):
@@ -70,11 +71,6 @@ class SuccessTest:
         right = right and not self.misses_samples(circuit, member.job)
         # This test is last, since it takes seconds. It finds circuits that fail for one initial state in a thousand.
         return right and not self.has_wrong_start(circuit)
-
-    def is_promising(self, evaluation: Evaluation) -> bool:
-        """Return whether the result on the evaluation grids is worth further tests."""
-        asynchronous = self._config.train.asynchronous and self._config.task.is_fixed
-        return evaluation.accuracy > PROMISING if asynchronous else not evaluation.hard_loss
 
     @property
     def _is_board(self) -> bool:
