@@ -24,20 +24,17 @@ class Results:
     @property
     def cases(self) -> list[Line]:
         """Rows of the results, one per case and engine."""
-        cases: list[Line] = self.data["cases"]
-        return cases
+        return list(self.data["cases"])
 
     @property
     def skipped(self) -> list[dict[str, str]]:
         """Entries for cases that were not measured, each with `case`, `engine`, the reason `why` and its `kind`."""
-        skipped: list[dict[str, str]] = self.data["skipped"]
-        return skipped
+        return list(self.data["skipped"])
 
     @property
     def engines(self) -> dict[str, Line]:
         """Mapping from engine names to descriptions with adapter, driver and rates."""
-        engines: dict[str, Line] = self.data["engines"]
-        return engines
+        return dict(self.data["engines"])
 
     def shown(self, engine: str) -> str:
         """Return the name of an engine for display, with `(software)` for a software GPU."""

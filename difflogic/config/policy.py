@@ -149,9 +149,7 @@ class TableConfig(Section, path="table."):
     test: int = field("Rows of the test set, its last; 0: a share of the rows is held out instead", WHOLE, default=0)
     held_out: float = field("Share of each class's rows that are only evaluated at the end", BELOW_ONE, default=0.2)
     validation: float = field(
-        "Share of the other rows that choose the best of a population; 0: the training rows do",
-        BELOW_ONE,
-        default=0.1,
+        "Share of the other rows that choose the best of a population; 0: the training rows do", BELOW_ONE, default=0.1
     )
     split: int = field("The seed of which rows these are, for all seeds of training", SEED, default=0)
     batch_size: int = field("Rows in each gradient step", COUNT, default=128)

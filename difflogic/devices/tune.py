@@ -117,8 +117,7 @@ class Tuner:
         progress = self._progress()
         before = f", {progress.done} of them measured before" if progress.done else ""
         self._report(
-            f"At most {progress.total} variants{before}; compiling each takes long on software adapters.",
-            progress,
+            f"At most {progress.total} variants{before}; compiling each takes long on software adapters.", progress
         )
         # In one family, each invocation has a separate chunk; in the other, several share a chunk. Within a family,
         # times change smoothly with the numbers, so a sweep may stop early. Between families they do not.
