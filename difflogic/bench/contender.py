@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
 from difflogic.bench.cases import Case
+from difflogic.bench.engines import Bench
 from difflogic.bench.profile import Profile, profile
 from difflogic.bench.timed import Timed, WrongResultError
 from difflogic.config.schema import Config
@@ -65,20 +67,20 @@ class Contender(Timed):
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
 
 
-def open_contender(case: Case, name: str, engine: Engine) -> Contender:
+def open_contender(case: Case, bench: Bench) -> Contender:
     """Open a case on an engine and verify its results. Raises WrongResultError, or LimitError for lack of memory."""
     seeds = population.configs(case.config, case.models)
     jobs = [make_job(config, Circuit.initial(config.model, config.seed)) for config in seeds]
     states = [TrainState.initial(job) for job in jobs]
-    model = engine.open(jobs, states)
+    model = cast(Engine, bench.engine).open(jobs, states)
     try:
-        return _verified(case, name, model, jobs[0], states[0])
+        return _verified(case, bench, model, jobs[0], states[0])
     except BaseException:
         model.close()
         raise
 
 
-def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) -> Contender:
+def _verified(case: Case, bench: Bench, model: Model, job: Job, state: TrainState) -> Contender:
     """Train for one or two epochs and return the contender if the results are correct. Raises WrongResultError."""
     # Evaluations are exact, so that any difference is an error, not rounding.
     if case.kind in ("hard", "judged"):
@@ -96,7 +98,7 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) 
         losses += [metrics.soft_loss for metrics in model.fetch_metrics()[0]]
     if wrong := complaint(case, losses, expected):
         raise WrongResultError(wrong)
-    contender = Contender(name=name, case=case, model=model, first_loss=losses[0], first_s=first_s)
+    contender = Contender(bench=bench, case=case, model=model, first_loss=losses[0], first_s=first_s)
     if contender.once:
         contender.seconds.append(first_s)
     return contender

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 from difflogic.bench.arrays import ArrayCase, ArrayContender, open_array_contender, torch_benches
 from difflogic.bench.cases import Case
@@ -19,7 +19,6 @@ from difflogic.bench.results import FORMAT, Results
 from difflogic.bench.timed import WrongResultError
 from difflogic.devices import choose
 from difflogic.devices.cost import duration
-from difflogic.engine.api import Engine
 from difflogic.errors import LimitError
 
 Line = dict[str, Any]
@@ -98,25 +97,25 @@ def _measure_group(
     log: Callable[[str], None],
 ) -> None:
     """Measure the cases and engines in `entries`; append a row per contender to `lines` as soon as it is complete."""
-    opened: list[tuple[AnyContender, Bench]] = []
+    opened: list[AnyContender] = []
     try:
         for case, bench in entries:
             log(f"{case.name} on {bench.name}: {case.unit}")
             if (contender := _open(case, bench, skipped)) is not None:
-                opened.append((contender, bench))
-        _take_turns([each for each, _ in opened if not each.once], effort)
-        for each, bench in opened:
-            lines.append(_line(each, bench))
+                opened.append(contender)
+        _take_turns([each for each in opened if not each.once], effort)
+        for each in opened:
+            lines.append(_line(each))
             log("{case} on {engine}: median {median_ms:.3g} ms, min {min_ms:.3g}".format(**lines[-1]))
             each.close()
             # The child process starts after this model is closed, so that both need not fit into memory together.
             if effort.memory and each.case.group == "train":
-                peak = peak_bytes(each.case.name, each.name)
+                peak = peak_bytes(each.case.name, each.bench.name)
                 lines[-1]["peak_mb"] = None if peak is None else peak / 1e6
     except KeyboardInterrupt:
         complete = {(line["case"], line["engine"]) for line in lines}
-        rest = [pair for pair in opened if (pair[0].case.name, pair[0].name) not in complete and pair[0].seconds]
-        lines += [_line(each, bench, is_cut=True) for each, bench in rest]
+        rest = [each for each in opened if (each.case.name, each.bench.name) not in complete and each.seconds]
+        lines += [_line(each, is_cut=True) for each in rest]
         raise
 
 
@@ -126,9 +125,9 @@ def _take_turns(contenders: Sequence[AnyContender], effort: Effort) -> None:
     for _ in range(min(effort.rounds, max(3, int(effort.case_seconds / slowest)))):
         for each in contenders:
             # An untimed round comes first, since a GPU reduces its clock rate while another engine is timed.
-            if each.is_card and not is_awake:
+            if each.bench.is_card and not is_awake:
                 each.repeat(each.per_round)
-            is_awake = each.is_card
+            is_awake = each.bench.is_card
             # Contenders are timed in turn, so that a machine that becomes slower affects all of them.
             each.seconds.append(each.repeat(each.per_round))
 
@@ -146,25 +145,19 @@ def _applies(case: Case | ArrayCase, bench: Bench) -> bool:
 
 def _open(case: Case | ArrayCase, bench: Bench, skipped: list[dict[str, str]]) -> AnyContender | None:
     try:
-        contender: AnyContender
-        if isinstance(case, ArrayCase):
-            contender = open_array_contender(case, bench)
-        else:
-            contender = open_contender(case, bench.name, cast(Engine, bench.engine))
+        return open_array_contender(case, bench) if isinstance(case, ArrayCase) else open_contender(case, bench)
     except (LimitError, WrongResultError) as error:
         kind = "wrong" if isinstance(error, WrongResultError) else "does not fit"
         skipped.append({"case": case.name, "engine": bench.name, "kind": kind, "why": str(error)})
         return None
-    contender.is_card = bench.is_card
-    return contender
 
 
-def _line(each: AnyContender, bench: Bench, is_cut: bool = False) -> Line:
+def _line(each: AnyContender, is_cut: bool = False) -> Line:
     """Return the results row of a contender; without a profile if `is_cut`, that is, the run was interrupted."""
     ms = [1e3 * seconds for seconds in each.seconds]
     line: Line = {
         "case": each.case.name,
-        "engine": each.name,
+        "engine": each.bench.name,
         "unit": each.case.unit,
         "median_ms": statistics.median(ms),
         "min_ms": min(ms),
@@ -173,10 +166,10 @@ def _line(each: AnyContender, bench: Bench, is_cut: bool = False) -> Line:
         "rounds_ms": ms,
         "per_round": each.per_round,
     }
-    return line | (_figures(each, bench, is_cut) if isinstance(each, Contender) else each.figures(bench))
+    return line | (_figures(each, is_cut) if isinstance(each, Contender) else each.figures())
 
 
-def _figures(each: Contender, bench: Bench, is_cut: bool) -> Line:
+def _figures(each: Contender, is_cut: bool) -> Line:
     case, seconds = each.case, statistics.median(each.seconds)
     line: Line = {
         "models": case.models,
@@ -189,12 +182,12 @@ def _figures(each: Contender, bench: Bench, is_cut: bool) -> Line:
         **({} if each.once or is_cut else _transfers(each)),
     }
     if case.kind == "train":
-        line |= _train_figures(each, bench, seconds)
+        line |= _train_figures(each, seconds)
     profile = each.take_apart() if case.kind == "train" and not (each.once or is_cut) else None
-    return line | (_profile_figures(profile, each, bench, seconds) if profile else {})
+    return line | (_profile_figures(profile, each, seconds) if profile else {})
 
 
-def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
+def _train_figures(each: Contender, seconds: float) -> Line:
     """Return the rates computed from `seconds` per train step and its work, and the GPU memory."""
     case, variant = each.case, each.model.info.variant
     keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
@@ -203,7 +196,7 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
     return {
         "gflop_per_s": case.models * case.work.flop / seconds / 1e9,
         "traffic_gb_per_s": traffic / 1e9,
-        "share_of_copy_rate": traffic / bench.copy_bytes_per_s,
+        "share_of_copy_rate": traffic / each.bench.copy_bytes_per_s,
         "device_mb": None if plan is None else plan.total_bytes() / 1e6,
     }
 
@@ -221,14 +214,14 @@ def _transfers(each: Contender) -> Line:
     return {"uploaded_bytes": up.total() / each.per_round, "downloaded_bytes": down.total() / each.per_round}
 
 
-def _profile_figures(profile: Profile, each: Contender, bench: Bench, seconds: float) -> Line:
+def _profile_figures(profile: Profile, each: Contender, seconds: float) -> Line:
     per_submit = min(each.per_round, each.model.epochs_per_call())
-    transfer = bench.round_trip_s / per_submit
+    transfer = each.bench.round_trip_s / per_submit
     is_gpu = each.model.info.engine == "gpu"
     return {
         "profile": profile.to_dict(),
         "dispatches": profile.dispatches if is_gpu else None,
         "transfer_share": min(1.0, transfer / seconds),
         "kernel_share": profile.kernel_seconds / profile.wall,
-        "limiter": bottleneck(profile, bench.dispatch_s, transfer),
+        "limiter": bottleneck(profile, each.bench.dispatch_s, transfer),
     }

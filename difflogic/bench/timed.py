@@ -4,6 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+from difflogic.bench.engines import Bench
 from difflogic.errors import DifflogicError
 
 
@@ -15,12 +16,10 @@ class WrongResultError(DifflogicError):
 class Timed(ABC):
     """Base class of contenders; a contender is a case on an engine, with its measured times."""
 
-    name: str
-    """Selector of the engine, such as `cpu` or `torch:cuda`."""
+    bench: Bench
+    """Engine on which the case runs."""
     per_round: int = 1
     """Number of repetitions per round."""
-    is_card: bool = False
-    """True if the contender runs on a hardware GPU, whose clock rate is low after a pause."""
     seconds: list[float] = field(default_factory=list)
     """Mean time of a repetition in seconds, for each round."""
 
@@ -49,7 +48,7 @@ class Timed(ABC):
         if once < seconds:
             # The first repetition may include compilation or filling of caches, so more repetitions are timed.
             once = self.repeat(max(1, min(10, int(seconds / once))))
-            if self.is_card:
+            if self.bench.is_card:
                 self.repeat(int(seconds / once) + 1)
                 once = self.repeat(10)
         self.per_round = max(1, round(seconds / once))

@@ -62,7 +62,7 @@ def test_a_step_of_minutes_is_timed_once(benches: list[Bench]) -> None:
 
 
 def test_hardware_is_given_its_rounds(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
-    contender = open_contender(replace(TINY[0], once=True), "gpu", benches[0].engine)
+    contender = open_contender(replace(TINY[0], once=True), benches[0])
     for software in (True, False):
         monkeypatch.setattr(contender.model, "info", replace(contender.model.info, software=software))
         assert contender.once is software
@@ -113,11 +113,12 @@ def test_card_is_woken_after_other_engines() -> None:
     @dataclass(kw_only=True)
     class Counted(Timed):
         def _repeat(self, count: int) -> None:
-            calls.append(self.name)
+            calls.append(self.bench.name)
 
         def close(self) -> None: ...
 
-    runner._take_turns([Counted(name="cpu"), Counted(name="gpu", is_card=True)], EFFORT)
+    infos = {"cpu": EngineInfo("cpu", software=True), "gpu": EngineInfo("gpu")}
+    runner._take_turns([Counted(bench=Bench(name, OtherEngine(info), 1.0)) for name, info in infos.items()], EFFORT)
     assert calls[-6:] == ["cpu", "gpu", "gpu"] * 2
 
 
@@ -142,7 +143,7 @@ def test_what_computes_something_else_is_not_timed(benches: list[Bench], monkeyp
     results = measure(TINY[:1], benches[2:], EFFORT)
     assert (results.cases, results.lists("wrong")) == ([], True)
     with pytest.raises(WrongResultError, match=r"^the soft loss of epoch 1 is [\d.]+, expected 1$"):
-        open_contender(TINY[0], "reference", benches[2].engine)
+        open_contender(TINY[0], benches[2])
 
 
 @pytest.mark.parametrize("case", [TINY[0], TINY[2]], ids=["synchronous", "asynchronous"])
@@ -166,7 +167,7 @@ def test_a_huge_case_is_checked_where_its_gradients_would_not_fit(monkeypatch: p
 
 
 def test_a_population_starts_with_the_seed_of_the_case(benches: list[Bench]) -> None:
-    alone, first = (open_contender(case, "cpu", benches[1].engine) for case in (TINY[4], TINY[6]))
+    alone, first = (open_contender(case, benches[1]) for case in (TINY[4], TINY[6]))
     assert len(first.model.states()) == TINY[6].models
     assert first.first_loss == alone.first_loss
     assert np.array_equal(first.model.states()[0].logits, alone.model.states()[0].logits)
