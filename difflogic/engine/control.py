@@ -3,12 +3,10 @@
 `shaders/common/control.wgsl` and every engine use the same layout.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.engine.job import OptimizerState, TrainState
+from difflogic.engine.shape import Array
 
 DATA_KEY = slice(0, 2)
 TRAIN_KEY = slice(2, 4)
@@ -23,7 +21,7 @@ SKIPPED = 7
 WORDS = 8
 
 
-def words_of(state: TrainState) -> npt.NDArray[np.uint32]:
+def words_of(state: TrainState) -> Array:
     """Return the control block, uint32 `[8]`, of a training state."""
     words = np.zeros(WORDS, dtype=np.uint32)
     words[DATA_KEY], words[TRAIN_KEY] = state.data_key, state.train_key
@@ -31,13 +29,7 @@ def words_of(state: TrainState) -> npt.NDArray[np.uint32]:
     return words
 
 
-def state_of(
-    words: npt.NDArray[np.uint32],
-    logits: npt.NDArray[Any],
-    mu: npt.NDArray[Any],
-    nu: npt.NDArray[Any],
-    pool: npt.NDArray[np.uint8] | None,
-) -> TrainState:
+def state_of(words: Array, logits: Array, mu: Array, nu: Array, pool: Array | None) -> TrainState:
     """Return the training state with the counters and keys of control block `words`; arrays are not copied."""
     return TrainState(
         logits=logits,
