@@ -2,8 +2,8 @@
 
 import copy
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from difflogic.tensor.tensor import Tensor
 MOST_BATCH_SIZES = 8
 """Maximum number of batch sizes for which a `Logic` layer caches the buffers of its circuit."""
 
+T = TypeVar("T")
 Activation = Literal["tanh", "relu", "sigmoid", "linear"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": Tensor.tanh,
@@ -55,6 +56,33 @@ def _moved(value: Any, device: Device | str) -> Any:
     if isinstance(value, list):
         return [_moved(item, device) for item in value]
     return value.to(device) if isinstance(value, Module) else value
+
+
+def to_device(values: T, device: Device | str) -> T:
+    """Copy one or several tensors and layers to another device.
+
+    >>> moved = to_device({"x": Tensor([1.0]), "layers": [nn.Dense(1, 2)]}, "reference")
+    >>> str(moved["layers"][0].weights.device)
+    'reference'
+
+    Args:
+        values: A tensor, a layer, or a nested list, tuple or dict of them.
+        device: Value of `--engine`, or a Device.
+
+    Returns:
+        The same structure with copies of all tensors and layers.
+
+    Raises:
+        UsageError: `values` contain an object of another type.
+        DeviceError: The device cannot be used.
+    """
+    if isinstance(values, (Tensor, Module)):
+        return cast(T, values.to(device))
+    if isinstance(values, Mapping):
+        return cast(T, {name: to_device(value, device) for name, value in values.items()})
+    if isinstance(values, (list, tuple)):
+        return cast(T, (list if isinstance(values, list) else tuple)(to_device(value, device) for value in values))
+    raise UsageError(f"to_device moves tensors and layers, and lists, tuples and dicts of them, not {values!r:.80}.")
 
 
 class Dense(Module):
