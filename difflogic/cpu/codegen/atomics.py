@@ -5,9 +5,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import get_or_insert_function
 
-from difflogic.cpu.codegen.compiled import inlined, intrinsic
+from difflogic.cpu.codegen.compiled import call, inlined, intrinsic
 
 SPINS = 200
 """Number of times a waiting thread loads a counter, about a microsecond in all, before it yields its core."""
@@ -70,8 +69,7 @@ def yield_core(_: Any) -> Any:
     """Let the system run another thread on this core."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function = get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), []), _YIELD)
-        builder.call(function, [])
+        call(builder, _YIELD, ir.IntType(32))
         return context.get_dummy_value()
 
     return types.void(), build
@@ -82,9 +80,7 @@ def nap(_: Any) -> Any:
     """Sleep for `_NAP_TIME`."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        number = ir.IntType(32)
-        function = get_or_insert_function(builder.module, ir.FunctionType(number, [number]), _NAP)
-        builder.call(function, [ir.Constant(number, _NAP_TIME)])
+        call(builder, _NAP, ir.IntType(32), ir.Constant(ir.IntType(32), _NAP_TIME))
         return context.get_dummy_value()
 
     return types.void(), build

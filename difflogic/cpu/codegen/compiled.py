@@ -16,8 +16,10 @@ from typing import Any, TypeVar, cast
 
 import filelock
 import numba
+from llvmlite import ir
 from numba import extending, njit, types
 from numba.core import config
+from numba.core.cgutils import get_or_insert_function
 
 from difflogic.cpu.codegen.processor import target
 from difflogic.cpu.codegen.shipped import short_hash, sources
@@ -63,6 +65,12 @@ def _refuse(name: str, *_: Any, **__: Any) -> None:
 def intrinsic(function: Callable[..., Any]) -> Any:
     """Make a Numba intrinsic, which emits LLVM code, of a function whose first parameter is the typing context."""
     return extending.intrinsic(function)
+
+
+def call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    """Emit a call of the LLVM intrinsic or C function `name`, which returns the LLVM type `result`."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(get_or_insert_function(builder.module, kind, name), arguments)
 
 
 def entry_point(function: Callable[..., Any]) -> Any:
@@ -112,15 +120,11 @@ def _no_collection() -> Iterator[None]:
 def _one_compiler(module: str) -> Iterator[None]:
     """Let only one process compile `module` at a time; other processes wait and then load its code from the cache."""
     lock = filelock.FileLock(cache_folder() / f"{module}.lock", timeout=PATIENCE)
-    try:
-        lock.acquire()
-    except (filelock.Timeout, OSError, NotImplementedError):
-        yield  # a stopped process holds the lock, or the file system has no locks: compiling twice does no harm
-        return
-    try:
+    with contextlib.ExitStack() as stack:
+        # If a stopped process holds the lock, or the file system has no locks, compiling twice does no harm.
+        with contextlib.suppress(filelock.Timeout, OSError, NotImplementedError):
+            stack.enter_context(lock)
         yield
-    finally:
-        lock.release()
 
 
 @cache

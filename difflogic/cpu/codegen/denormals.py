@@ -9,9 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import alloca_once_value, get_or_insert_function
+from numba.core.cgutils import alloca_once_value
 
-from difflogic.cpu.codegen.compiled import intrinsic
+from difflogic.cpu.codegen.compiled import call, intrinsic
 
 _X86_FLUSH = 0x8040
 """Bits FTZ and DAZ of the x86 register MXCSR, which turn denormal results and operands into 0."""
@@ -56,10 +56,10 @@ def _get(builder: Any) -> Any:
     # The instructions copy the register only to and from memory, here on the stack.
     if _machine() == "x86":
         place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
-        _call(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
+        call(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
         return builder.zext(builder.load(place), word)
     if _machine() == "arm":
-        return _call(builder, "llvm.aarch64.get.fpcr", word)
+        return call(builder, "llvm.aarch64.get.fpcr", word)
     # Elsewhere denormals only cost time: results differ by less than any tolerance.
     return ir.Constant(word, 0)
 
@@ -68,11 +68,6 @@ def _set(builder: Any, value: Any) -> None:
     if _machine() == "x86":
         place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
         builder.store(builder.trunc(value, ir.IntType(32)), place)
-        _call(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
+        call(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
     elif _machine() == "arm":
-        _call(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), value)
-
-
-def _call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    return builder.call(get_or_insert_function(builder.module, kind, name), arguments)
+        call(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), value)

@@ -9,10 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import get_or_insert_function
 
 from difflogic.core.gates import GATE_COUNT
-from difflogic.cpu.codegen.compiled import intrinsic
+from difflogic.cpu.codegen.compiled import call, intrinsic
 from difflogic.cpu.codegen.vectors import add_vectors, folded, gate_vectors, loading, operation, shuffled, splatting
 
 _FLOATS = gate_vectors.vector
@@ -56,13 +55,8 @@ def divide(_: Any, x: Any, y: Any) -> Any:
 @intrinsic
 def root(_: Any, x: Any) -> Any:
     """Return the square root of each lane."""
-
-    def build(builder: Any, x: Any) -> Any:
-        # The IEEE square root is correctly rounded on every processor; an approximate reciprocal root is not.
-        function = get_or_insert_function(builder.module, ir.FunctionType(x.type, [x.type]), "llvm.sqrt.v16f32")
-        return builder.call(function, [x])
-
-    return operation(build, x)
+    # The IEEE square root is correctly rounded on every processor; an approximate reciprocal root is not.
+    return operation(lambda b, x: call(b, "llvm.sqrt.v16f32", x.type, x), x)
 
 
 @intrinsic

@@ -145,8 +145,7 @@ def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
         vector = floats.vector
         values = builder.load(pointer_to(context, builder, signature, arguments, vector), align=4)
         # A 32-bit integer and a vector of 32 bits are the same register: AVX-512 uses it directly as a mask.
-        bits = builder.trunc(arguments[2], ir.IntType(TILE)) if TILE < 64 else arguments[2]
-        chosen = builder.bitcast(bits, ir.VectorType(ir.IntType(1), TILE))
+        chosen = builder.bitcast(builder.trunc(arguments[2], ir.IntType(TILE)), ir.VectorType(ir.IntType(1), TILE))
         return builder.select(chosen, values, ir.Constant(vector, [0.0] * TILE))
 
     return floats(array, types.intp, types.uint64), build
