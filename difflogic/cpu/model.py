@@ -32,7 +32,14 @@ class CpuModel:
         self.work.set_targets(job.first_targets())
         self.epoch = phases.epoch(shape, job, self.work.steps.spread)
         """Phases of a train step."""
-        self._hard = self._evaluator(shape, threads)
+        self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
+        # Evaluation grids and batch are evaluated together, in separate groups. Words have 64 bits here and 32 on the
+        # GPU, and groups of 32 samples are the common unit. For example, 40 evaluation grids are two groups and a batch
+        # of 17 is one: three groups fit into two 64-bit words, with one half empty.
+        groups, masks = _groups(len(job.probes)) + _groups(shape.batch), job.probe_masks
+        self._hard = HardWorkspace(circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
+        if masks is not None:
+            self._hard.set_masks(masks)
         self._waiting: list[EpochMetrics] = []
         self._epochs_per_call = 1
         self.work.set_logits(state.logits, state.optimizer.mu, state.optimizer.nu)
@@ -59,22 +66,6 @@ class CpuModel:
 
     def epochs_per_call(self) -> int:
         return self._epochs_per_call
-
-    # evaluation ---------------------------------------------------------------------------------------
-
-    def _evaluator(self, shape: Shape, threads: int) -> HardWorkspace:
-        """Return a workspace that runs evaluation grids and batch together, in separate groups of 32 samples."""
-        job = self._job
-        self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
-        # Words have 64 bits here and 32 on the GPU, and groups of 32 samples are the common unit. For example, 40
-        # evaluation grids are two groups and a batch of 17 is one: three groups fit into two 64-bit words, with one
-        # half empty.
-        groups = _groups(len(job.probes)) + _groups(shape.batch)
-        masks = job.probe_masks
-        hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
-        if masks is not None:
-            hard.set_masks(masks)
-        return hard
 
     def evaluate(self) -> list[Evaluation]:
         job, shape = self._job, self.work.shape
@@ -105,8 +96,6 @@ class CpuModel:
         of_batch = job.damage(buffers.corners, buffers.faults.key, self.work.shape.batch, first=1)
         if of_probes is not None and of_batch is not None:
             self._hard.set_damage([(0, of_probes), (first, of_batch)])
-
-    # state --------------------------------------------------------------------------------------------
 
     def states(self) -> list[TrainState]:
         shape, buffers = self.work.shape, self.work.buffers

@@ -175,7 +175,8 @@ class Tuner:
     def _measure(self, work: Workspace) -> Seconds:
         """Return the seconds of each fused kernel in its fastest round; kernels that are far too slow run one round."""
         best: Seconds = {}
-        for kernel, dispatches in _fused(work).items():
+        for kernel, listed in zip(FUSED, (work.forward, work.backward, work.hard_forward), strict=True):
+            dispatches = [dispatch for dispatch in listed if dispatch.kernel == kernel]
             # The first run of a pipeline includes compilation, which may take a hundred times as long as the kernel.
             self._time(work, dispatches[:1])  # compiles this work's perception, which verifying did not compile
             wake(self.device, partial(self._time, work, dispatches))
@@ -265,11 +266,6 @@ class Tuner:
                 f"{self.device.adapter.name} does not agree with the reference: nothing was tuned; "
                 "run `difflogic doctor` for details."
             )
-
-
-def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
-    lists = zip(FUSED, (work.forward, work.backward, work.hard_forward), strict=True)
-    return {name: [dispatch for dispatch in dispatches if dispatch.kernel == name] for name, dispatches in lists}
 
 
 def sizes_of(plan: Plan, groups: int) -> str:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from numba.core import config
 
@@ -18,14 +19,12 @@ def together(threads: int, work: Callable[[int], None]) -> None:
     """
     # New threads for every call: starting one takes tens of microseconds of a call's tens of milliseconds, and a pool
     # would have to survive forks and exceptions.
-    helpers = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(1, threads)]
     started = []
-    for helper in helpers:
-        try:
+    with suppress(RuntimeError):  # the system refuses more threads
+        for number in range(1, threads):
+            helper = threading.Thread(target=work, args=(number,), daemon=True)
             helper.start()
-        except RuntimeError:  # the system refuses more threads
-            break
-        started.append(helper)
+            started.append(helper)
     try:
         work(0)
     finally:

@@ -202,15 +202,14 @@ def _order(program: Program, plan: HardPlan) -> None:
 
 @inlined
 def _source(program: Program, instance: int, side: int, aliases: Array) -> int:
-    """Return the node or constant that input `side` (0 or 1) of an instance equals."""
+    """Return the node or constant that input `side` (A or B) of an instance equals."""
     return int(aliases[program.records[RECORD * instance + side] // TILE])
 
 
 @inlined
 def _simplify(program: Program, instance: int, words: Array, aliases: Array, form: Array) -> int:
     """Simplify a gate instance and write it to `form`; return the node or constant that it equals, or its own node."""
-    a = aliases[program.records[RECORD * instance + A] // TILE]
-    b = aliases[program.records[RECORD * instance + B] // TILE]
+    a, b = _source(program, instance, A, aliases), _source(program, instance, B, aliases)
     c0, ca, cb, cab = words[0], words[1], words[2], words[3]
     # A constant a turns `ca&a` into a constant and `cab&a&b` into a multiple of b. `value` is a word of all zeros or
     # all ones, and so are coefficients, unless a search gives samples different functions.
