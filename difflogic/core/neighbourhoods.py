@@ -46,8 +46,7 @@ def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[n
     packed = np.packbits(surroundings(x, periodic, neighbourhood), axis=1)
     # Each cell's row of bytes is viewed as one item, since `unique` compares items.
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
-    kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
-    return kinds
+    return np.unique(rows, return_inverse=True)[1]
 
 
 def surroundings(x: Bits, periodic: bool, neighbourhood: str) -> Bits:

@@ -169,8 +169,7 @@ def _map(text: str) -> Rule | None:
 
 def patches() -> Table:
     """Return all 3x3 patches `[512, 9]` in the order of a table's entries."""
-    bits: Table = (np.arange(ENTRIES)[:, None] >> np.arange(PATCH)[::-1] & 1).astype(np.uint8)
-    return bits
+    return (np.arange(ENTRIES)[:, None] >> np.arange(PATCH)[::-1] & 1).astype(np.uint8)
 
 
 @cache
@@ -249,5 +248,4 @@ def apply(entries: Table, grid: Table, periodic: bool) -> Table:
     index = np.zeros(grid.shape, dtype=np.int64)
     for f in range(PATCH):
         index = index << 1 | wide[..., f // 3 : f // 3 + height, f % 3 : f % 3 + width]
-    after: Table = entries[index]
-    return after
+    return entries[index]

@@ -36,5 +36,4 @@ def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
     values = np.array([[ALPHABET.index(character) for character in row] for row in rows])
     if values.max() >> channels:
         raise DataError(f"the value of {ALPHABET[values.max()]!r} does not fit into {channels} channels.")
-    bits: npt.NDArray[np.uint8] = (values[..., None] >> np.arange(channels) & 1).astype(np.uint8)
-    return bits
+    return (values[..., None] >> np.arange(channels) & 1).astype(np.uint8)

@@ -121,8 +121,7 @@ class FaultRates(NamedTuple):
         """Sample which of a state's bits flip before `step`, bool `[values]`, in the order of `[B, H, W, C]`."""
         # The counters are the bit's index and the step, so that flips do not depend on the number of samples.
         words, _ = _words(prng.fold_in(key, FLIP_STREAM), values, step)
-        flips: npt.NDArray[np.bool_] = words < self.flip
-        return flips
+        return words < self.flip
 
     def _draw(self, key: prng.Key, count: int, below: int) -> npt.NDArray[np.uint8]:
         words, values = _words(key, count)
@@ -244,8 +243,7 @@ class Hardening(NamedTuple):
         """Sample the hard gates, bool `[G]`, of the epoch after `epochs` epochs; `key` is its training subkey."""
         words = prng.random_bits(prng.fold_in(key, HARDENING_STREAM), gates)
         # The share has 16 bits, so the high 16 bits of a word are compared.
-        hard: npt.NDArray[np.bool_] = words >> np.uint32(16) < self.share(epochs)
-        return hard
+        return words >> np.uint32(16) < self.share(epochs)
 
 
 NO_HARDENING = Hardening()

@@ -23,5 +23,4 @@ def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_part
 
 def errors(shape: Shape, state: Array, targets: Array) -> Array:
     """Return `state - target` of the loss channels, or 0 for IGNORED targets, `[loss_channels, cells]`."""
-    difference: Array = np.where(targets == IGNORED, state.dtype.type(0), state[: shape.loss_channels] - targets)
-    return difference
+    return np.where(targets == IGNORED, state.dtype.type(0), state[: shape.loss_channels] - targets)
