@@ -1,33 +1,29 @@
 """`evaluate`: test a run beyond its training: automata by the tests for their task, agents in new episodes."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from difflogic.actions import accuracy
 from difflogic.actions.result import ActionResult, ResultTable
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
+from difflogic.config.dataset import Dataset
 from difflogic.config.table import LabelledTable
+from difflogic.engine.api import Engine
 from difflogic.errors import UsageError
 from difflogic.evaluation import evaluate as automata
 from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
 from difflogic.evaluation.measure import Measure
+from difflogic.evaluation.suite import Test
 from difflogic.model.statistics import Layer
+from difflogic.policies.evaluate import Score
 from difflogic.runs import plots
 from difflogic.runs.chosen import Source, path_of
 from difflogic.version import __version__
-
-if TYPE_CHECKING:
-    from difflogic.config.dataset import Dataset
-    from difflogic.engine.api import Engine
-    from difflogic.evaluation.suite import Test
-    from difflogic.policies.evaluate import Score
 
 REPORT, ROBUSTNESS = "report.html", "robustness.png"
 EPISODES, QUICK_EPISODES = 100, 20

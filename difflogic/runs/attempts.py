@@ -11,14 +11,12 @@ An agent's attempt has a `score` instead of `wrong` (mismatches), and its epochs
 written before and after each attempt, so an interrupted run continues with its last attempt.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from difflogic.config import schedule
 from difflogic.config.fields import build, require
@@ -146,7 +144,7 @@ class Record:
         ended = self.attempts[-1].status
         return ended == "solved" or self.left < 1 or (ended == "complete" and self.restarts is not None)
 
-    def with_attempt(self, attempt: Attempt) -> Record:
+    def with_attempt(self, attempt: Attempt) -> Self:
         return replace(self, attempts=(*self.attempts[: attempt.number - 1], attempt))
 
     def write(self, folder: Path) -> None:

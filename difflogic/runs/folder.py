@@ -9,14 +9,12 @@ best.safetensors                                 best model so far
 circuit.json  loss.png  rollout.gif  summary.txt result of the best model
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import filelock
 
@@ -97,7 +95,7 @@ class RunFolder:
         manifest_text: str,
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
-    ) -> RunFolder:
+    ) -> Self:
         """Create a folder with a first checkpoint, empty metrics and the files `contents` by name; undo on failure."""
         check_new(path)
         existed = path.exists()
@@ -125,7 +123,7 @@ class RunFolder:
         return folder
 
     @classmethod
-    def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
+    def reopen(cls, path: Path) -> tuple[Self, Path]:
         """Lock an earlier run's folder and return it with its checkpoint file; `path` is the folder or the file."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):

@@ -9,8 +9,6 @@ finite is null, in CSV `nan`. Epochs of a search (`difflogic.engine.search`) hav
 evaluation grids. A population's rows begin with a `seed`, and the rows of an epoch are in the order of the seeds.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -79,13 +77,13 @@ class Row(MetricsLine):
     undecided: int | None = None
 
     @classmethod
-    def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
+    def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Self:
         """Return the row of an epoch without evaluation; `elapsed_s` is the training time so far."""
         # JSON has no infinity, and a row must be unchanged after it is written and read.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
-    def evaluated(self, result: Evaluation, best: int, undecided: int) -> Row:
+    def evaluated(self, result: Evaluation, best: int, undecided: int) -> Self:
         """Return a copy of the row with the evaluation columns set; `best` is the lowest hard loss so far."""
         return dataclasses.replace(
             self,
@@ -101,7 +99,7 @@ class Row(MetricsLine):
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         return super().from_dict({**values, "soft_loss": math.nan if (soft := values["soft_loss"]) is None else soft})
 
-    def unevaluated(self) -> Row:
+    def unevaluated(self) -> Self:
         """Return a copy of the row with the evaluation columns set to None."""
         return dataclasses.replace(
             self, train_hard_loss=None, hard_loss=None, accuracy=None, best=None, gap=None, undecided=None

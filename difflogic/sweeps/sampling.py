@@ -4,8 +4,6 @@ Optuna receives results in the order of trials and each trial has its own random
 the number of workers or on interruptions.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import json

@@ -12,8 +12,6 @@ trials = 64
 seed = "0..3"
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`difflogic init`: write a configuration file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

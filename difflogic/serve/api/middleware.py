@@ -1,7 +1,5 @@
 """Process all requests: check the host, limit the body, set security headers, log, count, and respond to failures."""
 
-from __future__ import annotations
-
 import logging
 import time
 from urllib.parse import urlsplit
@@ -40,6 +38,40 @@ CLOSE = {"connection": "close"}
 INTERNAL = ApiError(500, "internal", "Internal server error: see the server's log.")
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
 """HTTP methods that are counted by name. All others count as `other`, since clients must not create labels."""
+
+
+class _Exchange:
+    """Request and its response, with the status of the response and the seconds until the response begins."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._start = time.perf_counter()
+        self.status = 0
+        self.seconds = 0.0
+        self._is_replaced = False
+
+    async def send(self, message: Message) -> None:
+        if self._is_replaced:
+            return
+        if message["type"] == "http.response.start":
+            headers = Headers(raw=message["headers"])
+            # The framework responds to an invalid Range in plain text, which becomes JSON like all other errors.
+            if message["status"] in (400, 416) and headers.get("content-type", "").startswith("text/plain"):
+                error = ApiError(message["status"], *REFUSALS[message["status"]])
+                ranges = {name: headers[name] for name in ("content-range",) if name in headers}
+                await JSONResponse(error.body, error.status, ranges)(self._scope, self._receive, self.send)
+                self._is_replaced = True
+                return
+            self.status, self.seconds = message["status"], time.perf_counter() - self._start
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+    async def refuse(self, error: ApiError) -> None:
+        """Respond with `error`, unless another response has already begun, which then ends early."""
+        if not self.status:
+            await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 
 
 class ServiceMiddleware:
@@ -128,40 +160,6 @@ class ServiceMiddleware:
             client=client[0],
             owner=scope.get("state", {}).get("owner"),
         )
-
-
-class _Exchange:
-    """Request and its response, with the status of the response and the seconds until the response begins."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
-        self._start = time.perf_counter()
-        self.status = 0
-        self.seconds = 0.0
-        self._is_replaced = False
-
-    async def send(self, message: Message) -> None:
-        if self._is_replaced:
-            return
-        if message["type"] == "http.response.start":
-            headers = Headers(raw=message["headers"])
-            # The framework responds to an invalid Range in plain text, which becomes JSON like all other errors.
-            if message["status"] in (400, 416) and headers.get("content-type", "").startswith("text/plain"):
-                error = ApiError(message["status"], *REFUSALS[message["status"]])
-                ranges = {name: headers[name] for name in ("content-range",) if name in headers}
-                await JSONResponse(error.body, error.status, ranges)(self._scope, self._receive, self.send)
-                self._is_replaced = True
-                return
-            self.status, self.seconds = message["status"], time.perf_counter() - self._start
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-        await self._send(message)
-
-    async def refuse(self, error: ApiError) -> None:
-        """Respond with `error`, unless another response has already begun, which then ends early."""
-        if not self.status:
-            await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:

@@ -6,13 +6,12 @@ connection sends the id as Last-Event-ID, and the stream resumes with epoch 121,
 attempt. In a stream of all jobs, the id of an event is a version of the store.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from typing import Self
 
 from anyio import to_thread
 
@@ -37,7 +36,7 @@ class Position:
     frames: int = 0
 
     @classmethod
-    def of(cls, last: str | None, after: int, attempt: int = 0) -> Position:
+    def of(cls, last: str | None, after: int, attempt: int = 0) -> Self:
         """Return the position in the Last-Event-ID `last` or, if it is invalid, the position after epoch `after`."""
         match = POSITION.fullmatch(last or "")
         return cls(after, attempt=attempt) if match is None else cls(int(match[1]), int(match[2]), int(match[3] or 0))

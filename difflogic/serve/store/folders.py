@@ -1,13 +1,12 @@
 """Read the folders of jobs, and rename folders that were moved or swapped."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from difflogic.runs import attempts, manifest
 from difflogic.serve.store import job_file
@@ -31,7 +30,7 @@ class Folders:
     """Error message of each invalid record, by folder name."""
 
     @classmethod
-    def of(cls, store: Path) -> Folders:
+    def of(cls, store: Path) -> Self:
         """Read the records in all folders of jobs. Raises OSError."""
         folders = cls(store)
         for path in sorted((store / JOBS).iterdir()):

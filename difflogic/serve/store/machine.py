@@ -4,8 +4,6 @@
 the store sends a heartbeat every BEAT_S seconds. Another machine may take over GONE_S seconds after the last heartbeat.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -14,6 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 from difflogic.errors import StoreError
 from difflogic.serve.store.clock import boot_id
@@ -35,7 +34,7 @@ class Machine:
     """Identifier of the installed system (`/etc/machine-id`), which all containers of one image share."""
     boot: str | None
 
-    def is_same(self, other: Machine) -> bool:
+    def is_same(self, other: Self) -> bool:
         """Return whether `other` is this machine, by equal boot identifiers, or by equal names and `id`."""
         # Containers of one machine have distinct names, but share the kernel, and file locks work between them.
         if self.boot is not None and self.boot == other.boot:

@@ -10,8 +10,6 @@ A worker claims a job under a lease, which ends unless a heartbeat extends it. E
 previous worker cannot write to the job: see `difflogic.serve.store.leases`. A job is on the disk when `submit` returns.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3
@@ -21,7 +19,7 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import filelock
 
@@ -76,7 +74,7 @@ class Store(Leases):
     """
 
     @classmethod
-    def open(cls, folder: Path, durable: bool = True, rebuild: bool = False) -> Store:
+    def open(cls, folder: Path, durable: bool = True, rebuild: bool = False) -> Self:
         """Open the store in `folder`, after creating, migrating or rebuilding it if necessary.
 
         `durable=False` (see Database) is for workers, whose supervisor has compared database and folders. `rebuild`
@@ -105,7 +103,7 @@ class Store(Leases):
         return store
 
     @classmethod
-    def existing(cls, folder: Path, durable: bool = True) -> Store:
+    def existing(cls, folder: Path, durable: bool = True) -> Self:
         """Open the existing store in `folder`. Raises NotFoundError if there is none."""
         if not (folder / STORE).is_file():
             if recovery.has_folders(folder):

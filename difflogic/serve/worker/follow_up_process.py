@@ -6,8 +6,6 @@ A solver holds Python's global interpreter lock for minutes: a thread of the sam
 nor stop the solver. The worker sends the heartbeats as long as the process uses processor time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -19,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from difflogic.errors import DifflogicError, RunFolderError, StoreError
 from difflogic.serve.store.jobs import JobRecord
@@ -46,7 +44,7 @@ class FollowUpProcess:
         self._started = self._advanced = time.monotonic()
         self._processor_s: float | None = None
 
-    def __enter__(self) -> FollowUpProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -14,8 +14,6 @@ Failures, how the supervisor detects them, and how it reacts to them:
 The supervisor loads no engine, so that faults of an engine only end child processes.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -27,7 +25,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
@@ -166,7 +164,7 @@ class Supervisor:
         self._offered: dict[str, float] = {}
         """Mapping from an engine to the time when one of its workers was last seen, on the monotonic clock."""
 
-    def __enter__(self) -> Supervisor:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
