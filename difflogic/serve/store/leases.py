@@ -33,8 +33,8 @@ from difflogic.errors import StoreError
 from difflogic.serve.store import presence, records
 from difflogic.serve.store.claims import BACK_OFF_S, NAMES, PARENT, QUEUED, TRAINS, NextJob, missing, offered
 from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, LeaseLostError, Wanted
+from difflogic.serve.store.queue import sooner_here
 from difflogic.serve.store.records import FULL, Records, as_stored, change, engines_of, job_of
-from difflogic.serve.store.spare import sooner_here
 
 MAX_TRIES = 5
 """Number of consecutively lost leases without a new checkpoint after which a job fails."""
