@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from prometheus_client import generate_latest
+
 from difflogic.cli.commands.jobs import submit
 from difflogic.cli.commands.serve import serve
 from difflogic.serve import log
@@ -57,6 +59,6 @@ def test_its_file_of_tokens_is_one(tmp_path: Path):
 
 
 def test_its_counters_are_counted(tmp_path: Path):
-    text = Telemetry(Store.open(tmp_path)).text().decode()
+    text = generate_latest(Telemetry(Store.open(tmp_path)).registry).decode()
     for name in re.findall(r"`(difflogic_[a-z_]+)", PAGE):
         assert f"# TYPE {name} " in text

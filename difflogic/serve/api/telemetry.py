@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -36,18 +36,10 @@ class Telemetry:
             self.ended.labels(status)
         registry.register(_OfStore(store))
 
-    def text(self) -> bytes:
-        """Return all metrics in the Prometheus text format."""
-        return generate_latest(self.registry)
-
 
 class _OfStore(Collector):
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    def describe(self) -> list[Metric]:
-        """Return no metrics in advance, since collecting them would read the store."""
-        return []
 
     def collect(self) -> Iterator[Metric]:
         # Prometheus requests these values about four times a minute.

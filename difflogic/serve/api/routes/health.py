@@ -7,7 +7,7 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from difflogic.serve.api.context import ServiceContext, errors, reply
 from difflogic.serve.api.replies import Health, Readiness
@@ -46,7 +46,8 @@ async def metrics(request: Request, context: ServiceContext) -> Response:
     forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
     if forwarded or not context.settings.is_local:
         await context.authenticator.caller(request)
-    return Response(await to_thread.run_sync(context.telemetry.text), media_type=CONTENT_TYPE_LATEST)
+    text = await to_thread.run_sync(generate_latest, context.telemetry.registry)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/docs", include_in_schema=False)
