@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from difflogic.serve.api.artefacts import Artefact
 from difflogic.serve.api.tokens import Role
@@ -110,19 +110,15 @@ class OwnerReply(BaseModel):
 OwnerList = create_model("OwnerList", __doc__="Owners of jobs by name, and always the caller.", owners=list[OwnerReply])
 
 
-class MetricRow(BaseModel):
+class MetricRow(BaseModel, extra="allow"):
     """Metrics of one epoch, as in metrics.jsonl; a row of a population also has a `seed`."""
-
-    model_config = ConfigDict(extra="allow")
 
     epoch: int
     soft_loss: float | None
 
 
-class AgentRow(BaseModel):
+class AgentRow(BaseModel, extra="allow"):
     """Metrics of agents after an iteration, as in metrics.jsonl."""
-
-    model_config = ConfigDict(extra="allow")
 
     steps: Annotated[int, Field(description="Environment steps so far, which count as epochs.")]
     mean_return: float | None
