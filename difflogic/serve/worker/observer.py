@@ -1,4 +1,10 @@
-"""Report a training's heartbeats, progress and state frames to the store, and receive stop requests."""
+"""Report a training's heartbeats, progress and state frames to the store, and receive stop requests.
+
+The file `gates.jsonl` of a job has a line per evaluation: the number of gates by most probable kind, in the order of
+`difflogic.core.gates.NAMES`. In a population, the gates are those of the best model.
+
+    {"epoch": 50, "layers": [{"name": "perceive 0", "counts": [16 numbers]}, ...]}
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +25,7 @@ from difflogic.engine.api import Engine
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.function_netlist import FunctionNetlist
-from difflogic.model.statistics import Layer, census
+from difflogic.model.statistics import census
 from difflogic.runs import attempts, jsonl
 from difflogic.runs.attempts import Attempt, Record
 from difflogic.runs.journal import Row
@@ -118,7 +123,8 @@ class ServiceObserver(Observer):
     def began(self, beginning: Beginning) -> None:
         self.began_at = beginning.epoch
         say(f"on {beginning.engine.adapter or beginning.engine.engine}, from epoch {beginning.epoch}")
-        self._gates = GateHistory(self._folder.gates, beginning.epoch)
+        # Later lines were written by an earlier try, after its checkpoint.
+        files.write_atomically(self._folder.gates, jsonl.until(self._folder.gates, beginning.epoch))
         self._epoch = beginning.epoch
         self._lease.progress |= {"progress": self._epoch, "saved_progress": self._epoch, "goal": beginning.epochs}
         self._lease.enter("compiling")
@@ -209,7 +215,9 @@ class ServiceObserver(Observer):
             best_agent = max(agents, key=lambda agent: -math.inf if agent.score is None else agent.score.mean)
             circuit, netlist = best_agent.circuit, netlist_of(best_agent)
         if circuit is not None:
-            self._gates.append(self._epoch, census(circuit))
+            counts = [{"name": layer.name, "counts": layer.kinds} for layer in census(circuit)]
+            # Each line is one write, so that a reader sees a complete line or nothing.
+            files.append(self._folder.gates, f"{json.dumps({'epoch': self._epoch, 'layers': counts})}\n".encode())
         if netlist is not None:
             self._lease.alive(active_gates=live_gates(netlist))
 
@@ -249,30 +257,6 @@ class TrialObserver(ServiceObserver):
 def result_of_attempts(record: Record) -> dict[str, Any]:
     """Return the attempts so far as the `result` of a job with restarts."""
     return {"attempts": [asdict(attempt) for attempt in record.attempts]}
-
-
-# the history of gates ----------------------------------------------------------------------------------
-
-
-class GateHistory:
-    """History of the numbers of gates in a job's circuit, in the file `gates.jsonl`, with a line per evaluation.
-
-        {"epoch": 50, "layers": [{"name": "perceive 0", "counts": [16 numbers]}, ...]}
-
-    `counts` lists the number of gates by most probable kind, in the order of `difflogic.core.gates.NAMES`. In a
-    population, the gates are those of the best model. Methods raise OSError.
-    """
-
-    def __init__(self, path: Path, epoch: int) -> None:
-        """Continue the file after `epoch`, and remove later lines, which an earlier try wrote after its checkpoint."""
-        self._path = path
-        files.write_atomically(path, jsonl.until(path, epoch))
-
-    def append(self, epoch: int, layers: Sequence[Layer]) -> None:
-        counts = [{"name": layer.name, "counts": layer.kinds} for layer in layers]
-        line = json.dumps({"epoch": epoch, "layers": counts}) + "\n"
-        # Each line is one write, so that a reader sees a complete line or nothing.
-        files.append(self._path, line.encode())
 
 
 # state frames -----------------------------------------------------------------------------------------
