@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from difflogic.cli.screen import streams
-from difflogic.cli.screen.echo import echo
+from difflogic.cli.screen.echo import FAILED, INTERRUPTED, echo
 from difflogic.errors import DifflogicError
 from difflogic.version import __version__
 
@@ -66,8 +66,6 @@ GREETING = """Cells of a grid, each with the same few logic gates, learn to show
   difflogic serve                                     do all this in a browser
 
 difflogic --help lists every command."""
-
-INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
@@ -129,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _fail(message: str, exit_code: int = 1) -> int:
+def _fail(message: str, exit_code: int = FAILED) -> int:
     echo(f"Error: {message}", err=True)
     return exit_code
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from difflogic.cli.options import checked_placement, engine_selector
 from difflogic.cli.request import agents, changes, limit, request_fields, requested, written
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.echo import echo
+from difflogic.cli.screen.echo import FAILED, echo
 from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
 from difflogic.system.files import quoted
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from difflogic.config.table import LabelledTable
     from difflogic.devices.open import Placement
 
-FAILED = 1
 SIGNAL_BASE = 128
 """Offset of exit codes: a process that signal N ends has the exit code SIGNAL_BASE + N."""
 WITH_RESUME = (

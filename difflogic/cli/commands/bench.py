@@ -12,7 +12,7 @@ import click
 
 from difflogic.cli.options import force_option, json_document_option, output_option
 from difflogic.cli.screen import sinks, table
-from difflogic.cli.screen.echo import echo
+from difflogic.cli.screen.echo import FAILED, INTERRUPTED, echo
 from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-FAILED, INTERRUPTED = 1, 130
 SAMPLES = 8
 """Number of logits to check by finite differences; each needs two rollouts in float64."""
 

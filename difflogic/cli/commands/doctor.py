@@ -14,7 +14,7 @@ import click
 from difflogic.cli import bug_report
 from difflogic.cli.options import json_document_option, megabytes
 from difflogic.cli.screen import table
-from difflogic.cli.screen.echo import echo
+from difflogic.cli.screen.echo import FAILED, echo
 from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
 from difflogic.version import __version__
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from difflogic.devices.device import Device
     from difflogic.devices.selftest import Check
 
-FAILED = 1
 SHOWN_LIMITS = (
     *("max-compute-invocations-per-workgroup", "max-storage-buffers-per-shader-stage"),
     *("max-compute-workgroup-storage-size", "max-storage-buffer-binding-size", "max-buffer-size"),

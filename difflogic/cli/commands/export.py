@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size, output_option
-from difflogic.cli.screen.echo import echo
-from difflogic.cli.screen.result import FAILED, show
+from difflogic.cli.screen.echo import FAILED, echo
+from difflogic.cli.screen.result import show
 from difflogic.config.choices import EXPORTS
 from difflogic.errors import DifflogicError, UsageError
 from difflogic.system.files import Output, inside

@@ -6,11 +6,9 @@ import click
 
 from difflogic.cli.options import PATH, force_option, forced, show_choice
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.echo import echo
+from difflogic.cli.screen.echo import FAILED, echo
 from difflogic.errors import DifflogicError
 from difflogic.system.files import check_links
-
-FAILED = 1
 
 
 @click.command("gallery")

@@ -11,6 +11,9 @@ from difflogic.system.words import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
+FAILED, INTERRUPTED = 1, 130
+"""Exit codes of a command that failed, and of one that Ctrl-C ended."""
+
 
 def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
     """Print text with its control characters escaped, on standard error if `err`, otherwise on standard output."""

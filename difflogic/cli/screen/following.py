@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.echo import echo
+from difflogic.cli.screen.echo import INTERRUPTED, echo
 from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
 from difflogic.config import schedule
@@ -22,8 +22,6 @@ from difflogic.serve.store.jobs import ENDED
 from difflogic.train import summary
 from difflogic.train.observer import Beginning, Standing
 
-DETACHED = 130
-"""Exit code if Ctrl-C ends the reports."""
 BEFORE = 10
 """Maximum number of log lines shown for epochs that ended before the command began."""
 
@@ -45,7 +43,7 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
         raise ServiceError(f"The server at {client.server} sent unexpected data: {error!r:.80}.") from error
     except KeyboardInterrupt:
         echo(f"\nDetached: the job continues. To watch it again: difflogic watch {job}", err=True)
-        return DETACHED
+        return INTERRUPTED
 
 
 def _repeat(client: Client, job: JobJson) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from difflogic.cli.screen import table
-from difflogic.cli.screen.echo import echo
+from difflogic.cli.screen.echo import FAILED, INTERRUPTED, echo
 from difflogic.errors import RunFolderError
 from difflogic.system.files import quoted
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from difflogic.actions.result import ActionResult
 
-FAILED, INTERRUPTED = 1, 130
 COLUMNS = 80
 
 
