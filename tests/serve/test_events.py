@@ -12,10 +12,11 @@ import pytest
 from difflogic.engine.api import EpochMetrics, Evaluation
 from difflogic.runs import jsonl
 from difflogic.runs.journal import Journal, Row
-from difflogic.serve.api import broadcast, streams
+from difflogic.serve.api import broadcast
 from difflogic.serve.api.broadcast import ChangeFeed
+from difflogic.serve.api.routes import events as streams
+from difflogic.serve.api.routes.events import Position
 from difflogic.serve.api.settings import ConnectionLimits
-from difflogic.serve.api.streams import Position
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.client import Client, ServerEvent, parsed
 from difflogic.serve.store.jobs import JobRecord, JobSpec
@@ -206,7 +207,7 @@ def test_a_listener_that_lags_gets_all_rows(tmp_path):
             position = Position()
             await feed.start()
             async with feed.follow(training.job):  # another listener keeps the feed
-                stream = streams.of_job(feed, training.job, position)
+                stream = streams.events_of_job(feed, training.job, position)
                 assert await anext(stream) == streams.BEGIN
                 for _ in range(9):
                     training.train(10)
@@ -238,7 +239,7 @@ def told(store, job: JobRecord, position: Position) -> list[tuple[str, object, s
         feed = ChangeFeed(store, Telemetry(store))
         await feed.start()
         async with asyncio.timeout(PATIENCE_S):
-            return [text async for text in streams.of_job(feed, job, position)]
+            return [text async for text in streams.events_of_job(feed, job, position)]
 
     return list(parsed(iter("".join(asyncio.run(hear())).splitlines())))
 
@@ -301,7 +302,7 @@ def test_every_attempt_is_streamed_from_its_first_row(live):
         feed = ChangeFeed(store, Telemetry(store))
         await feed.start()
         attempt(1, 30)
-        stream = streams.of_job(feed, claimed, Position())
+        stream = streams.events_of_job(feed, claimed, Position())
         async with asyncio.timeout(PATIENCE_S):
             heard = [await until(stream, "frame")]
             attempt(2, 20)
@@ -311,7 +312,7 @@ def test_every_attempt_is_streamed_from_its_first_row(live):
             await feed._poll()
             heard.append(await until(stream, "end"))
             position = Position.of(f"30.{store.job(job.id).version - 1}.2", 0)
-            return [*heard, await until(streams.of_job(feed, claimed, position), "end")]
+            return [*heard, await until(streams.events_of_job(feed, claimed, position), "end")]
 
     first, second, best, again = asyncio.run(follow())
     assert [epochs_of(each) for each in (first, second, best)] == [list(range(1, n + 1)) for n in (30, 20, 30)]
@@ -347,7 +348,7 @@ def test_end_follows_the_rows_of_the_best_attempt(live, monkeypatch):
             return real(of)
 
         async def listen() -> None:
-            async for text in streams.of_job(feed, store.job(job.id), Position()):
+            async for text in streams.events_of_job(feed, store.job(job.id), Position()):
                 heard.append(text)
 
         async with asyncio.timeout(PATIENCE_S), feed.follow(store.job(job.id)) as job_feed:
@@ -374,7 +375,7 @@ def test_events_of_all_jobs_begin_with_the_request(live):
     async def hear() -> str:
         feed = ChangeFeed(live.store, Telemetry(live.store))
         await feed.start()
-        stream = streams.of_owner(feed, live.store, "ann", None)
+        stream = streams.events_of_owner(feed, live.store, "ann", feed.version)
         live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))
         await feed._poll()
         assert (await anext(stream)).startswith(streams.BEGIN)
