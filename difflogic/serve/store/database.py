@@ -77,14 +77,9 @@ class Database:
             connection.execute(f"PRAGMA synchronous = {mode}")
             # IMMEDIATE takes the write lock first: otherwise a write after a read fails if another process has written.
             connection.execute("BEGIN IMMEDIATE")
-            try:
+            with connection:  # commits, or rolls back after an exception unless SQLite has, as after a full disk
                 self._check_log()
                 yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:  # SQLite has ended it after a full disk
-                    connection.execute("ROLLBACK")
-                raise
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -199,13 +194,9 @@ def upgrade(connection: sqlite3.Connection, to: int) -> None:
     """Run the migrations up to version `to`. Raises sqlite3.Error."""
     done = version_of(connection)
     for number, script in enumerate(_scripts()[done:to], done + 1):
-        try:
+        with connection:  # rolls back after an error
             # Script and version are one transaction: a killed process leaves the store at one of the versions.
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
-        except sqlite3.Error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
 
 def copy(connection: sqlite3.Connection, path: Path) -> None:
