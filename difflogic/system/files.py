@@ -86,10 +86,8 @@ def _lock(descriptor: int) -> bool:
 def append(path: Path, data: bytes) -> None:
     """Append `data` to a file, creating it if necessary. Raises OSError, also if the path is a link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o666)
-    try:
+    with os.fdopen(descriptor, "ab", buffering=0):
         write_all(descriptor, data)
-    finally:
-        os.close(descriptor)
 
 
 def inside(path: Path, folder: Path) -> Path:
@@ -229,10 +227,8 @@ class Output:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        # This also catches Ctrl-C, which is not an Exception, so that no incomplete file remains.
-        except BaseException:
+        finally:  # also after Ctrl-C, so that no incomplete file remains
             temporary.unlink(missing_ok=True)
-            raise
         sync_folder(path.parent)
 
     def _refused(self, error: OSError) -> DifflogicError:
