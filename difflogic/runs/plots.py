@@ -53,9 +53,9 @@ def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
     hard.plot(epochs, [row.train_hard_loss for row in evaluated], "--", color="C1", label="training batch", linewidth=1)
     unconverged.plot(epochs, unconverged_counts, "o-", color="C2", markersize=4)
     hard.legend()
-    _label(soft, "soft loss", [row.soft_loss for row in rows])
-    _label(hard, "hard loss: wrong cells", [loss for row in evaluated for loss in (row.hard_loss, row.train_hard_loss)])
-    _label(unconverged, "unconverged gates", unconverged_counts)
+    _label(soft, "soft loss")
+    _label(hard, "hard loss: wrong cells")
+    _label(unconverged, "unconverged gates")
     return _png(figure)
 
 
@@ -70,10 +70,9 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
         evaluated = [row for row in rows if row.hard_loss is not None]
         soft.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label=label, **style)
         hard.plot([row.epoch for row in evaluated], [row.hard_loss for row in evaluated], **style)
-    all_rows = [row for rows in members for row in rows]
     soft.legend()
-    _label(soft, "soft loss", [row.soft_loss for row in all_rows])
-    _label(hard, "hard loss: wrong cells", [row.hard_loss for row in all_rows])
+    _label(soft, "soft loss")
+    _label(hard, "hard loss: wrong cells")
     return _png(figure)
 
 
@@ -133,13 +132,10 @@ def _load_matplotlib() -> None:
 
 def _figure(width: float, height: float, dpi: int) -> Figure:
     _load_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     # pyplot would look for a display, and keep every figure in memory until it is closed.
-    figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height), dpi=dpi, layout="constrained")
 
 
 def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: int = 110) -> tuple[Figure, Axes]:
@@ -182,10 +178,10 @@ def _png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
+def _label(axes: Axes, text: str) -> None:
     """Label the y axis with `text`; make it linear from 0 (the loss of a solved circuit) to 1, logarithmic above."""
     axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(-0.1, 2 * max([1.0, *(value for value in values if value is not None and math.isfinite(value))]))
+    axes.set_ylim(-0.1, 2 * max(1.0, axes.dataLim.y1))
     axes.set_ylabel(text)
     axes.grid(True, alpha=0.3)
 
