@@ -79,8 +79,9 @@ class WorkerProcess:
             seen = self._worked = time.monotonic()
             # The loop sleeps between polls, but never between two jobs: it takes the next job immediately.
             while not (self.stopping or (self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle)):
-                if self._has_disk_space() and (claim := self._claim()) is not None:
-                    self._run_job(*claim)
+                claim = self.name, self.device, self.engines, self.limits.stopped
+                if self._has_disk_space() and (claimed := self.store.claim(*claim)) is not None:
+                    self._run_job(*claimed)
                     self._worked = time.monotonic()
                 elif time.monotonic() - seen > MARK_SEEN_S:
                     self.store.mark_seen(self.name, resident_memory())
@@ -91,9 +92,6 @@ class WorkerProcess:
             self.store.unregister_worker(self.name)
         finally:
             presence.close()
-
-    def _claim(self) -> tuple[JobRecord, int] | None:
-        return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
 
     def _has_disk_space(self) -> bool:
         """Return whether the disk has space for jobs, since on a full disk every job would fail."""
