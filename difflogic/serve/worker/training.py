@@ -5,7 +5,7 @@ import shutil
 import time
 from base64 import b64decode
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -31,18 +31,11 @@ from difflogic.train.run import AgentRun, Run, load_any
 
 FILM_STEPS, FRAME_MS = 500, 40
 """Maximum number of steps of the recorded episode, and milliseconds per frame."""
+TryOutcome = tuple[bool, dict[str, Any]]
+"""Whether a try at a training was interrupted, and final values of the job's columns, for `Store.finish`."""
 
 
-@dataclass(frozen=True)
-class TrainingOutcome:
-    """Outcome of one try at a training, with its results."""
-
-    interrupted: bool
-    progress: dict[str, Any]
-    """Final values of the job's columns, for `Store.release` and `Store.finish`."""
-
-
-def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TryOutcome:
     """Train a job in its folder, from its newest readable checkpoint. Raises the errors of `Trainer.run`.
 
     The training handles no signals, since the worker does.
@@ -66,7 +59,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
 
 def _train(
     store: Store, job: JobRecord, config: Config | PolicyConfig, placement: Placement, observer: ServiceObserver
-) -> TrainingOutcome:
+) -> TryOutcome:
     path = store.job_folder(job).whole
     # All attempts are over but the job is not if its worker was lost before the report.
     if job.parent is None and attempts.is_in(path) and attempts.read(path).is_over:
@@ -96,31 +89,31 @@ def _train(
     if trained.attempts is not None:
         return _outcome_of_attempts(store, job, path, trained.attempts.out_of_time)
     if not trained.run.complete:
-        return TrainingOutcome(True, {"progress": trained.run.epoch, "saved_progress": trained.run.epoch})
-    return TrainingOutcome(False, _final_progress(store, job, trained.run))
+        return True, {"progress": trained.run.epoch, "saved_progress": trained.run.epoch}
+    return False, _final_progress(store, job, trained.run)
 
 
-def _of_trial(request: TrainRequest, path: Path, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+def _of_trial(request: TrainRequest, path: Path, placement: Placement, observer: ServiceObserver) -> TryOutcome:
     """Train a trial of a sweep in the folder `path`; the result of a completed trial is its `Outcome`."""
     started = time.monotonic()
     outcome = trial.train(request, path, placement, observer)
     outcome = replace(outcome, seconds=round(time.monotonic() - started, 3))
     progress: dict[str, Any] = {"progress": outcome.done, "saved_progress": outcome.done}
     is_interrupted = outcome.status == "interrupted"
-    return TrainingOutcome(is_interrupted, progress if is_interrupted else progress | {"result": asdict(outcome)})
+    return is_interrupted, progress if is_interrupted else progress | {"result": asdict(outcome)}
 
 
-def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: bool = False) -> TrainingOutcome:
+def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: bool = False) -> TryOutcome:
     record = attempts.read(path)
     if not record.is_over and not out_of_time:
-        return TrainingOutcome(True, {"progress": record.attempts[-1].epoch})
+        return True, {"progress": record.attempts[-1].epoch}
     # From now on the job shows the epochs, files and rows of its best attempt.
     best = record.attempts[record.best]
     summary = {"attempt": best.number, "goal": best.epochs, "saved_progress": best.epoch}
     final = _final_progress(store, job, load_any(path / best.folder))
     # With `until_solved` the test on new initial states decides, not the evaluation grids.
     solved = {} if record.restarts is not None else {"solved": int(best.status == "solved")}
-    return TrainingOutcome(False, summary | final | solved | {"result": result_of_attempts(record)})
+    return False, summary | final | solved | {"result": result_of_attempts(record)}
 
 
 def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from difflogic.train.signals import watched
 if TYPE_CHECKING:
     from difflogic.devices.open import Placement
     from difflogic.serve.worker.observer import ServiceObserver
-    from difflogic.serve.worker.training import TrainingOutcome
+    from difflogic.serve.worker.training import TryOutcome
 
 CLAIM_POLL_S = 0.3
 """Seconds between polls for a job."""
@@ -162,10 +162,11 @@ class WorkerProcess:
             self.store.describe_worker(self.name, placement.engine.info.adapter or self.device)
         return self._placements[selector]
 
-    def _report(self, lease: Lease, outcome: TrainingOutcome, observer: ServiceObserver) -> None:
+    def _report(self, lease: Lease, outcome: TryOutcome, observer: ServiceObserver) -> None:
         # The same transaction stores the end of the job, and the progress that no heartbeat has sent yet.
-        progress = lease.progress | outcome.progress | {"trained_s": observer.trained_s}
-        if not outcome.interrupted:
+        is_interrupted, final = outcome
+        progress = lease.progress | final | {"trained_s": observer.trained_s}
+        if not is_interrupted:
             self._finish(lease, "done", **progress)
         else:
             job = self.store.release(lease.job.id, lease.number, **progress)
