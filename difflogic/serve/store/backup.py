@@ -19,7 +19,6 @@ from difflogic.errors import StoreError
 from difflogic.serve.store import job_file
 from difflogic.serve.store.files import JOBS, STORE
 from difflogic.serve.store.leases import UNLEASED
-from difflogic.serve.store.records import change
 from difflogic.serve.store.recovery import left_by_its_worker
 from difflogic.serve.store.store import Store
 from difflogic.system.files import TEMPORARY, Output
@@ -59,7 +58,7 @@ def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
         copy.execute("DELETE FROM workers")
         copy.execute("DELETE FROM sessions")
         for row in copy.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
-            change(copy, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
+            store.change(copy, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
         # The records on the disk may be newer: together with them, the store would refuse the copy as an old database.
         rows = copy.execute("SELECT * FROM jobs ORDER BY number").fetchall()
         return copy.serialize(), {row["id"]: job_file.encoded(copy, row) for row in rows}

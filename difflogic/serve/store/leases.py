@@ -34,7 +34,7 @@ from difflogic.serve.store import presence, records
 from difflogic.serve.store.claims import BACK_OFF_S, NAMES, PARENT, QUEUED, TRAINS, NextJob, missing, offered
 from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, LeaseLostError, Wanted
 from difflogic.serve.store.queue import sooner_here
-from difflogic.serve.store.records import FULL, Records, as_stored, change, engines_of, job_of
+from difflogic.serve.store.records import FULL, Records, as_stored, engines_of, job_of
 
 MAX_TRIES = 5
 """Number of consecutively lost leases without a new checkpoint after which a job fails."""
@@ -139,7 +139,7 @@ class Leases(Records):
             lease = row["lease"] + 1
             self._assign(connection, worker, row["id"])
             selection.took(connection, row["owner"])
-            job = change(
+            job = self.change(
                 connection,
                 row["id"],
                 status="running",
@@ -147,7 +147,6 @@ class Leases(Records):
                 waits_for=None,
                 # A job that continues keeps the time of its first start.
                 started=row["started"] or self._now(),
-                ended=None,
                 device=device if engines else "cpu",
                 phase="starting",
                 worker=worker,
@@ -215,8 +214,7 @@ class Leases(Records):
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             # Check and result are one transaction: a worker that lost the job changes nothing.
-            ended = self._now()
-            return change(connection, job, **columns | UNLEASED, ended=ended, status=status, reason=reason)
+            return self.change(connection, job, **columns | UNLEASED, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
         """Queue a job again, or end it with the status requested by its user. Raises what `heartbeat` raises."""
@@ -225,8 +223,7 @@ class Leases(Records):
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             status = STATUS_AFTER[row["wanted"]]
-            ended = self._now() if status == "cancelled" else None
-            return change(connection, job, **columns | UNLEASED, status=status, reason=None, ended=ended)
+            return self.change(connection, job, **columns | UNLEASED, status=status, reason=None)
 
     def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
         """Queue a job again after a failed try, which counts as a lost lease. Raises LeaseLostError."""
@@ -308,15 +305,13 @@ class Leases(Records):
         # With a new checkpoint since the last loss, the count of vain tries begins again.
         tries = 1 if row["saved_progress"] > row["tried_progress"] else row["vain_tries"] + 1
         counted = {"lost_tries": row["lost_tries"] + 1, "vain_tries": tries, "tried_progress": row["saved_progress"]}
-        status, ended, text = STATUS_AFTER[row["wanted"]], None, f"Try {tries} of {MAX_TRIES} ended: {reason}."
+        status, text = STATUS_AFTER[row["wanted"]], f"Try {tries} of {MAX_TRIES} ended: {reason}."
         if status == "queued" and tries >= MAX_TRIES:
             status = "failed"
             text = f"Stopped after {tries} tries without a new checkpoint, the last ended because {reason}."
-        if status in ("failed", "cancelled"):
-            ended = self._now()
         not_before = self.clock() + BACK_OFF_S[min(tries, len(BACK_OFF_S)) - 1]
         values = UNLEASED | counted | {"lease": row["lease"] + 1, "not_before": not_before}
-        return change(connection, row["id"], **values, status=status, reason=text, ended=ended)
+        return self.change(connection, row["id"], **values, status=status, reason=text)
 
 
 def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from difflogic.serve.store import job_file
 from difflogic.serve.store.database import NO_SPACE, Database
 from difflogic.serve.store.files import JobFolder, job_folder
 from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
-from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, UnknownJobError
+from difflogic.serve.store.jobs import ASKED, ENDED, DiskFullError, JobRecord, Sort, UnknownJobError
 
 COLUMNS = ("asked", *(field.name for field in fields(JobRecord) if field.name not in ASKED))
 LISTED = ", ".join((*COLUMNS, "NULL AS data"))
@@ -107,6 +107,18 @@ class Records:
             if path.exists():
                 log_event("a job's record was not written", logging.ERROR, job=job, why=str(error))
 
+    def change(self, connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
+        """Set columns of a job, with a new version and a new record; call this within `_recorded`.
+
+        The times of the job's end follow from its status.
+        """
+        version = tick(connection)
+        if "status" in values:
+            counted = connection.execute("SELECT counted FROM clock").fetchone()[0]
+            is_over = values["status"] in ENDED
+            values |= {"ended": self._now() if is_over else None, "over_at": counted if is_over else None}
+        return _set(connection, job, values | {"version": version, "recorded": version})
+
     def _now(self) -> str:
         return datetime.fromtimestamp(self.wall_clock(), UTC).isoformat(timespec="seconds")
 
@@ -147,15 +159,6 @@ def listed(
     where = " AND ".join([*terms, "parent IS NULL"])
     query = f"SELECT {LISTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
     return connection.execute(query, (*terms.values(), limit)).fetchall()
-
-
-def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job, with a new version and a new record; call this within `_recorded`."""
-    version = tick(connection)
-    if "ended" in values:
-        counted = connection.execute("SELECT counted FROM clock").fetchone()[0]
-        values["over_at"] = None if values["ended"] is None else counted
-    return _set(connection, job, values | {"version": version, "recorded": version})
 
 
 def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:

@@ -32,12 +32,12 @@ from difflogic.serve.store.jobs import (
     ASKED,
     ENDED,
     ON_DEVICES,
+    STATUS_AFTER,
     ConflictError,
     DiskFullError,
     JobRecord,
     JobSpec,
     QueueFullError,
-    Status,
     Wanted,
     goal_of,
     new_id,
@@ -48,7 +48,6 @@ from difflogic.serve.store.records import (
     FULL,
     LISTED,
     as_stored,
-    change,
     checksum,
     find,
     insert,
@@ -63,8 +62,6 @@ KEPT_DELETIONS = 1000
 EDITABLE = frozenset(("name", "priority", "tags"))
 REMEMBER_S = 7 * 24 * 3600.0
 """Seconds for which an idempotency key is stored after its first use."""
-AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
-"""Mapping from a request to stop to the status of a queued job after it."""
 
 
 class Store(Leases):
@@ -141,9 +138,9 @@ class Store(Leases):
             counts.setdefault(row["owner"], {})[row["status"]] = row["jobs"]
         return counts
 
-    def counts(self, owner: str | None = None) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """Return the number of jobs per status."""
-        return dict(sum(map(Counter, self.counts_by_owner(owner).values()), Counter[str]()))
+        return dict(sum(map(Counter, self.counts_by_owner().values()), Counter[str]()))
 
     def owned(self) -> list[tuple[str, str, str, int]]:
         """Return the id, owner, status and version of every job."""
@@ -264,13 +261,12 @@ class Store(Leases):
             status = row["status"]
             if status == "running":
                 # A later pause does not replace a cancel.
-                return change(connection, job, wanted="cancel" if row["wanted"] == "cancel" else action)
+                return self.change(connection, job, wanted="cancel" if row["wanted"] == "cancel" else action)
             if status in ENDED or (status == "paused" and action != "cancel"):
                 raise ConflictError(f"Cannot {action} the job {job}, which is {status}.")
             if action == "requeue":
                 return job_of(row)
-            ended = self._now() if action == "cancel" else None
-            return change(connection, job, status=AT_ONCE[action], ended=ended, waits_for=None)
+            return self.change(connection, job, status=STATUS_AFTER[action], waits_for=None)
 
     def resume(self, job: str, owner: str | None = None) -> JobRecord:
         """Queue a paused job, or withdraw a pending request to pause. Raises ConflictError for any other job."""
@@ -278,10 +274,10 @@ class Store(Leases):
             row = find(connection, job, owner)
             # The worker has not stopped yet, and continues if the request to pause is withdrawn.
             if row["status"] == "running" and row["wanted"] == "pause":
-                return change(connection, job, wanted=None)
+                return self.change(connection, job, wanted=None)
             if row["status"] != "paused":
                 raise ConflictError(f"The job {job} is {row['status']}: only a paused job can be resumed.")
-            return change(connection, job, **_REQUEUED)
+            return self.change(connection, job, **_REQUEUED)
 
     def retry(self, job: str, owner: str | None = None) -> JobRecord:
         """Queue a failed or cancelled job, which continues from its checkpoint. Raises ConflictError for other jobs."""
@@ -290,14 +286,14 @@ class Store(Leases):
             if status not in ("failed", "cancelled"):
                 advice = " To train it again, clone it." if status == "done" else ""
                 raise ConflictError(f"The job {job} is {status}: only failed or cancelled jobs can be retried.{advice}")
-            return change(connection, job, **_REQUEUED)
+            return self.change(connection, job, **_REQUEUED)
 
     def train_on(self, trial: str, until: int | None) -> JobRecord:
         """Queue a trial again for its next rung, which ends at epoch or step `until`."""
         with self._recorded() as connection:
             job = job_of(find(connection, trial))
             request = {name: getattr(job, name) for name in ASKED} | {"options": job.options | {"until": until}}
-            return change(connection, trial, **as_stored(request), **_REQUEUED, result=None)
+            return self.change(connection, trial, **as_stored(request), **_REQUEUED, result=None)
 
     def edit(self, job: str, owner: str | None = None, **changes: Any) -> JobRecord:
         """Set columns of a job to the `changes` that are not None. Raises StoreError for a column not in EDITABLE."""
@@ -306,7 +302,7 @@ class Store(Leases):
             raise StoreError(f"Only {', '.join(sorted(EDITABLE))} of a job can be edited, not {', '.join(others)}.")
         with self._recorded() as connection:
             row = find(connection, job, owner)
-            return change(connection, job, **as_stored(values)) if values else job_of(row)
+            return self.change(connection, job, **as_stored(values)) if values else job_of(row)
 
     def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
         """Delete a job and its files.
@@ -375,7 +371,6 @@ class Store(Leases):
 _REQUEUED: dict[str, Any] = {
     "status": "queued",
     "reason": None,
-    "ended": None,
     "wanted": None,
     "vain_tries": 0,
     "not_before": 0.0,
