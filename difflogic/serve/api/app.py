@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
@@ -93,17 +92,14 @@ class _Static(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path != "main.js":
-            return await super().get_response(path, scope)
+            answer = await super().get_response(path, scope)
+            answer.headers["Cache-Control"] = "no-cache"
+            return answer
         text = joined("serve/web/main.js").encode()
         headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(text).hexdigest()}"'}
         if self.is_not_modified(Headers(headers), Headers(scope=scope)):
             return NotModifiedResponse(Headers(headers))
         return Response(text, headers=headers, media_type="text/javascript")
-
-    def file_response(self, *arguments: Any, **options: Any) -> Response:
-        answer = super().file_response(*arguments, **options)
-        answer.headers["Cache-Control"] = "no-cache"
-        return answer
 
 
 async def _page() -> Response:
