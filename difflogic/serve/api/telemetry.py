@@ -14,10 +14,11 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5)
 """Upper bounds of the latency histogram's buckets, in seconds."""
 
 
-class Telemetry:
+class Telemetry(Collector):
     """Metrics of the server; numbers of jobs and workers are read from the store each time metrics are requested."""
 
     def __init__(self, store: Store) -> None:
+        self._store = store
         self.registry = registry = CollectorRegistry()
         labels = ("method", "route")
         self.requests = Counter("difflogic_requests", "Requests answered.", (*labels, "status"), registry=registry)
@@ -34,12 +35,7 @@ class Telemetry:
         self.ended = Counter("difflogic_jobs_ended", over, ("status",), registry=registry)
         for status in ENDED:  # present from the beginning, so that the first failure is a change
             self.ended.labels(status)
-        registry.register(_OfStore(store))
-
-
-class _OfStore(Collector):
-    def __init__(self, store: Store) -> None:
-        self._store = store
+        registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
         # Prometheus requests these values about four times a minute.
