@@ -25,7 +25,9 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
     """Print a table. The first column and columns without digits are left-aligned; with `texts`, all columns are."""
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
-    are_left = [texts or not index or not _has_digit(column[1:]) for index, column in enumerate(columns)]
+    are_left = [
+        texts or not index or not any(map(str.isdigit, "".join(column[1:]))) for index, column in enumerate(columns)
+    ]
     if sys.stdout.isatty():
         _fitted(headers, rows, are_left, title)
         return
@@ -80,10 +82,6 @@ def _lines(headers: Row, rows: Sequence[Row], title: str, width: int) -> Iterato
             for text in group if is_prose else ["  ".join(fact.replace(" ", "\0") for fact in group)]:
                 wrapped = textwrap.wrap(text, max(1, width - 4), break_long_words=False, break_on_hyphens=False)
                 yield from (f"  {line}".replace("\0", " ") for line in wrapped)
-
-
-def _has_digit(cells: Row) -> bool:
-    return any(map(str.isdigit, "".join(cells)))
 
 
 def _is_prose(text: str) -> bool:
