@@ -50,7 +50,7 @@ def submit(trained: tuple[Store, str], kind: str = "export") -> JobRecord:
 def follow(store: Store, limits: WorkerLimits | None = None) -> tuple[worker.WorkerProcess, threading.Thread]:
     """Start the next post-processing job in a worker in this process."""
     hand = worker.WorkerProcess(store, "hand", FOLLOW_UPS, [], limits or WorkerLimits(), None)
-    claimed = hand._claim()
+    claimed = store.claim(hand.name, hand.device, hand.engines, hand.limits.stopped)
     assert claimed is not None
     thread = threading.Thread(target=hand._run_job, args=claimed)
     thread.start()
