@@ -20,8 +20,12 @@ from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.suite import Test
 from difflogic.model.statistics import Layer
-from difflogic.policies.evaluate import Score
-from difflogic.runs import plots
+from difflogic.policies import controllers
+from difflogic.policies.automaton import ZeroedCells
+from difflogic.policies.environments import limit_notice, spaces_of, threshold
+from difflogic.policies.evaluate import Score, baselines
+from difflogic.policies.member import restored
+from difflogic.runs import checkpoint, chosen, plots
 from difflogic.runs.chosen import Source, path_of
 from difflogic.version import __version__
 
@@ -142,10 +146,6 @@ def _of_agents(
     called: str | None,
     tell: Callable[[str], None],
 ) -> RunResults:
-    from difflogic.policies import controllers
-    from difflogic.policies.environments import limit_notice, spaces_of
-    from difflogic.policies.evaluate import baselines
-
     identifier, least, scores = _scores(path, count, member, damage)
     if (notice := limit_notice(identifier)) is not None:
         tell(notice)
@@ -196,10 +196,6 @@ def _scores(
 
     `count` is the number of episodes, `member` the number of an agent from 1, or None for all agents.
     """
-    from difflogic.policies import controllers
-    from difflogic.policies.environments import threshold
-    from difflogic.runs import checkpoint, chosen
-
     if path.is_dir():
         saved = checkpoint.read_agents(chosen.run_folder(path))
         numbers = range(1, len(saved.members) + 1) if member is None else [member]
@@ -217,10 +213,6 @@ def _scores(
 
 
 def _scores_of_agent(path: Path, number: int, count: int, damage: int | None) -> Iterator[tuple[str, Score]]:
-    from difflogic.policies import controllers
-    from difflogic.policies.automaton import ZeroedCells
-    from difflogic.policies.member import restored
-
     member = restored(path, number)
     yield f"seed {member.seed}", member.evaluate(count, controllers.FRESH)
     for damaged in [] if damage is None else [ZeroedCells(damage, every_step) for every_step in (False, True)]:

@@ -1,13 +1,11 @@
 """`prove`: prove the claim of a run's task, or the equivalence of two circuits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from difflogic.actions.result import ActionResult, Given, ResultTable, opened
 from difflogic.circuits.export.formats import written
@@ -18,12 +16,13 @@ from difflogic.circuits.readers.source import LoadedCircuit
 from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.prove import JUDGES, Counterexample, Equivalence
+from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
+from difflogic.evaluation import proof as proofs
+from difflogic.evaluation import proof_file, trained_circuit
+from difflogic.evaluation.proof import Claim, Proof
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
-
-if TYPE_CHECKING:
-    from difflogic.evaluation.proof import Claim, Proof
 
 NETWORK = "network"
 """Name of the checker that compares the netlist with the trained network itself on samples."""
@@ -88,9 +87,6 @@ def prove(
     """
     if other is not None:
         return _compared(given, other, tuple(judges), periodic, visible)
-    from difflogic.evaluation import proof as proofs
-    from difflogic.evaluation import proof_file, trained_circuit
-
     if not isinstance(given, str | PathLike):
         raise UsageError("A proof of one circuit requires its run: give a run folder, or two circuits.")
     run = Path(given)
@@ -129,9 +125,6 @@ def prove(
 
 def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) -> Claim:
     """Return the claim of a circuit file for the task in config.toml, which is in the same folder."""
-    from difflogic.config.schema import Config
-    from difflogic.evaluation import proof as proofs
-
     if not (task := path.parent / CONFIG).is_file():
         raise UsageError(
             f"A proof of one circuit requires its task, but {task} does not exist: name a run, or two circuits."
@@ -151,9 +144,6 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Acti
         CircuitError: The file is not a proof.
         UsageError: The proof is about another circuit.
     """
-    from difflogic.evaluation import proof as proofs
-    from difflogic.evaluation import proof_file
-
     claimed = proof_file.read(file)
     if given is not None:
         held = opened(given)
