@@ -57,6 +57,38 @@ class Records:
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
 
+    def jobs(
+        self,
+        owner: str | None = None,
+        limit: int = 100,
+        status: str | None = None,
+        kind: str | None = None,
+        source: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        before: int | None = None,
+        sort: Sort = "newest",
+    ) -> list[JobRecord]:
+        """Return at most `limit` jobs without their samples, by default the newest first.
+
+        Filters are `status`, `kind`, `source`, `tag` and `text` in names or ids. `before` is the number of a job: only
+        jobs after this job in the order `sort` are returned.
+        """
+        # A page continues after a certain job, not after a number of jobs, so that new jobs do not shift it.
+        place = ORDERS[sort]
+        follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
+        filters = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
+        # The query has only filters that are not None, so that SQLite can use the index of the owner or the status.
+        terms = {term: value for term, value in filters.items() if value is not None}
+        if tag is not None:
+            terms["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] = tag
+        if text:
+            # LIKE is not used, because % and _ have a meaning in it.
+            terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
+        where = " AND ".join([*terms, "parent IS NULL"])
+        query = f"SELECT {LISTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
+        return [job_of(row) for row in self.database.rows(query, *terms.values(), limit)]
+
     def close(self) -> None:
         """Close the database connection of the calling thread."""
         self.database.close()
@@ -130,35 +162,6 @@ def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> 
     if row is None or owner not in (None, row["owner"]):
         raise UnknownJobError(f"Unknown job {job!r}.")
     return row
-
-
-def listed(
-    connection: sqlite3.Connection,
-    owner: str | None,
-    limit: int,
-    status: str | None = None,
-    kind: str | None = None,
-    source: str | None = None,
-    tag: str | None = None,
-    text: str | None = None,
-    before: int | None = None,
-    sort: Sort = "newest",
-) -> list[sqlite3.Row]:
-    """Return the rows of jobs that pass the filters (see `Store.jobs`)."""
-    # A page continues after a certain job, not after a number of jobs, so that new jobs do not shift it.
-    place = ORDERS[sort]
-    follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
-    filters = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
-    # The query has only filters that are not None, so that SQLite can use the index of the owner or the status.
-    terms = {term: value for term, value in filters.items() if value is not None}
-    if tag is not None:
-        terms["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] = tag
-    if text:
-        # LIKE is not used, because % and _ have a meaning in it.
-        terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
-    where = " AND ".join([*terms, "parent IS NULL"])
-    query = f"SELECT {LISTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
-    return connection.execute(query, (*terms.values(), limit)).fetchall()
 
 
 def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:

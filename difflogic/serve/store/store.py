@@ -53,7 +53,6 @@ from difflogic.serve.store.records import (
     insert,
     is_intact,
     job_of,
-    listed,
     tick,
 )
 from difflogic.system.files import quoted
@@ -117,15 +116,6 @@ class Store(Leases):
         """Return the job with the id `job`. Raises UnknownJobError."""
         with self.database.reading() as connection:
             return job_of(find(connection, job, owner))
-
-    def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
-        """Return at most `limit` jobs without their samples, by default the newest first.
-
-        Filters are `status`, `kind`, `source`, `tag` and `text` in names or ids. `sort` is a key of `records.ORDERS`.
-        `before` is the number of a job: only jobs after this job in the sort order are returned.
-        """
-        with self.database.reading() as connection:
-            return [job_of(row) for row in listed(connection, owner, limit, **filters)]
 
     def counts_by_owner(self, owner: str | None = None) -> dict[str, dict[str, int]]:
         """Return the number of jobs per owner and status."""

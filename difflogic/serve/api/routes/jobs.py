@@ -150,8 +150,7 @@ def jobs(
     """List your jobs (an operator's: all jobs), the newest first, or sorted by name, priority, wrong cells or gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
-    filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
-    page = context.store.jobs(caller.sees or owner, limit + 1, **filters)
+    page = context.store.jobs(caller.sees or owner, limit + 1, status, kind, source, tag, q, before, sort)
     # If there is one job more than requested, another page follows.
     following = page[limit - 1].number if len(page) > limit else None
     return reply({"jobs": [_job_data(context, job) for job in page[:limit]], "next": following})
