@@ -7,6 +7,7 @@ moved to the sweep's folder. After an interruption, the sweep continues with the
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from difflogic.errors import ConfigError
 from difflogic.serve.store.jobs import JobRecord, JobSpec
@@ -49,26 +50,17 @@ class TrialJobs:
         job = self._jobs.get(rung.trial)
         if job is None:
             try:
-                job = self._queued(rung)
+                config = rung.spec.configured(rung.values).to_dict()
             except ConfigError as error:  # values that exclude each other: the trial fails, the sweep continues
                 self._refused.append((rung, Outcome("failed", error=str(error))))
                 return
+            name, request = f"trial {rung.trial} of {rung.spec.base.name}", rung.spec.request.to_dict()
+            own: dict[str, Any] = {"options": {"trial": rung.trial, "until": rung.until}, "parent": self._sweep}
+            spec = JobSpec("train", name, config, self._engine, request, self._priority, **own)
+            job, _ = self._store.submit(self._owner, spec)
         elif job.options["until"] != rung.until:
             job = self._store.train_on(job.id, rung.until)
         self._jobs[rung.trial], self._open[rung.trial] = job, rung
-
-    def _queued(self, rung: Rung) -> JobRecord:
-        spec = JobSpec(
-            "train",
-            f"trial {rung.trial} of {rung.spec.base.name}",
-            rung.spec.configured(rung.values).to_dict(),
-            self._engine,
-            rung.spec.request.to_dict(),
-            self._priority,
-            options={"trial": rung.trial, "until": rung.until},
-            parent=self._sweep,
-        )
-        return self._store.submit(self._owner, spec)[0]
 
     def ended(self, seconds: float) -> list[tuple[Rung, Outcome]]:
         """Return the rungs that have ended since the last call; wait at most `seconds` for the first one."""
