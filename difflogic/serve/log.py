@@ -92,15 +92,12 @@ def set_up(stream: TextIO | None = None) -> None:
 
 
 @contextmanager
-def redirected(path: Path | None) -> Iterator[None]:
-    """Append standard error of this process and its children to the file `path`, if given, within the context.
+def redirected(path: Path) -> Iterator[None]:
+    """Append standard error of this process and its children to the file `path` within the context.
 
     Raises:
         OSError: The file cannot be written.
     """
-    if path is None:
-        yield
-        return
     sys.stderr.flush()
     terminal = os.dup(2)
     try:

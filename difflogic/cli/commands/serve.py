@@ -188,7 +188,7 @@ def serve(
     # These contexts end in reverse order: the housekeeper ends, workers save and return their jobs, the socket closes.
     with (
         socket,
-        log.redirected(log_file),
+        nullcontext() if log_file is None else log.redirected(log_file),
         findable(settings, port, token_path),
         Supervisor(folder, devices, max_memory=most),
         cluster,
