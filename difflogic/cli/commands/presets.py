@@ -10,6 +10,8 @@ import click
 from difflogic.cli.options import json_option, recipe_option
 from difflogic.cli.screen import table
 from difflogic.cli.screen.echo import echo
+from difflogic.config.choices import RECIPES
+from difflogic.config.request import TrainRequest
 from difflogic.errors import DifflogicError
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ def command(name: str | None, recipe: str | None, as_json: bool) -> None:
     """
     from difflogic.config import agent_presets, presets, registered
     from difflogic.config.customise import configure
-    from difflogic.config.request import TrainRequest
 
     # The table is computed from the configurations, so it is always up to date.
     if name in agent_presets.PRESETS:
@@ -111,8 +112,6 @@ def _row(name: str, about: str, config: Config) -> dict[str, Any]:
 def _recipes(name: str, config: Config) -> dict[str, int]:
     """Return a mapping from recipes to the maximum number of restarts of a preset."""
     from difflogic.config import recipes
-    from difflogic.config.choices import RECIPES
-    from difflogic.config.request import TrainRequest
     from difflogic.train import run_request
 
     restarts = {}

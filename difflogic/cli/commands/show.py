@@ -14,6 +14,7 @@ from difflogic.cli.options import PATH, json_option
 from difflogic.cli.screen import table
 from difflogic.cli.screen.echo import echo
 from difflogic.errors import RunFolderError
+from difflogic.system.files import quoted
 from difflogic.system.words import counted
 
 if TYPE_CHECKING:
@@ -187,7 +188,6 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     from difflogic.config.policy import ClassifierConfig
     from difflogic.model import function_json
     from difflogic.runs import checkpoint, chosen, manifest
-    from difflogic.system.files import quoted
 
     path, attempts = chosen.run_folder(entry.path), _attempts(entry.path)
     record, saved = manifest.read(path), checkpoint.read_agents(path)
@@ -217,7 +217,6 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
 
 def _next(entry: Entry, chosen: Path, has_attempts: bool, epochs: int) -> str:
     from difflogic.runs import manifest, request_file
-    from difflogic.system.files import quoted
 
     if entry.status in (manifest.BUILT, "running"):
         return "Built without training." if entry.status == manifest.BUILT else "A process is training this run."
