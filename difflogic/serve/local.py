@@ -26,7 +26,7 @@ def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator
     entry = {"address": settings.address(port), "host": platform.node()}
     with ExitStack() as stack:
         with suppress(OSError):  # if the user's cache cannot be written, address and token are set by hand
-            stack.enter_context(closing(Presence(user_cache(), _name(port))))
+            stack.enter_context(closing(Presence(user_cache(), f"server-{port}")))
             SERVERS.write(str(port), entry | ({} if token is None else {"token": str(token.resolve())}))
             stack.callback(SERVERS.drop, str(port))
         yield
@@ -62,8 +62,4 @@ def _running() -> dict[str, Entry]:
 def _is_running(port: str, entry: Entry) -> bool:
     """Return whether the server of an entry still holds its lock, unlike a killed server, whose entry remains."""
     is_here = entry.get("host") == platform.node() and is_loopback(urlsplit(str(entry.get("address"))).hostname or "")
-    return is_here and port.isdecimal() and not is_gone(user_cache(), _name(int(port)))
-
-
-def _name(port: int) -> str:
-    return f"server-{port}"
+    return is_here and port.isdecimal() and not is_gone(user_cache(), f"server-{port}")

@@ -51,6 +51,7 @@ class Authenticator:
 
     def __init__(self, store: Store, tokens: Tokens, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._store, self._tokens, self._settings, self._telemetry = store, tokens, settings, telemetry
+        self._path = settings.root_path or "/"  # other services behind the same proxy do not get the cookie
 
     async def caller(self, request: Request) -> Caller:
         """Return the sender of a request. Raises ApiError if the token or cookie is missing or invalid."""
@@ -102,11 +103,6 @@ class Authenticator:
         if signature is not None:
             await to_thread.run_sync(self._store.close_session, signature)
         response.delete_cookie(COOKIE, path=self._path, httponly=True, samesite="strict")
-
-    @property
-    def _path(self) -> str:
-        # Other services behind the same proxy do not get the cookie.
-        return self._settings.root_path or "/"
 
     def _owner(self, token: str) -> str:
         # A token cannot be guessed: it has at least 16 characters, and a generated token has 256 random bits.
