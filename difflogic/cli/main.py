@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from difflogic.cli.screen import streams
-from difflogic.cli.screen.echo import FAILED, INTERRUPTED, echo
+from difflogic.cli.screen.echo import FAILED, INTERRUPTED, StandardStream, echo, prepare_streams
 from difflogic.errors import DifflogicError
 from difflogic.version import __version__
 
@@ -99,12 +98,12 @@ def group(ctx: click.Context) -> None:
     """Differentiable logic cellular automata: train, run and ship them."""
     if ctx.invoked_subcommand is None:
         echo(GREETING)
-    streams.StandardStream.is_optional = ctx.invoked_subcommand not in {None, *PRINTING}
+    StandardStream.is_optional = ctx.invoked_subcommand not in {None, *PRINTING}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + N (stopped by signal N)."""
-    streams.prepare()
+    prepare_streams()
     try:
         # In standalone mode, click would end the process itself.
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
