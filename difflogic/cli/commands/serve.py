@@ -41,13 +41,6 @@ def tasks(text: str) -> frozenset[str]:
     return frozenset(registered.find(name.strip()).name for name in text.split(",")) if text else frozenset()
 
 
-def _allow(_context: click.Context, _option: click.Parameter, is_given: bool) -> None:
-    from difflogic.serve.store.mount import ALLOW
-
-    if is_given:
-        os.environ[ALLOW] = "1"  # for child processes too
-
-
 def network(text: str) -> str:
     """Parse an IP address or network (a click type)."""
     try:
@@ -140,8 +133,6 @@ retention_options = together(
 @click.option(
     "--any-mount",
     is_flag=True,
-    callback=_allow,
-    expose_value=False,
     help="Allow a store on a network mount, where a second machine destroys the database, or on an overlay mount, "
     "which is deleted with its container.",
 )
@@ -164,6 +155,7 @@ def serve(
         from difflogic.serve.api.server import Server, listen
         from difflogic.serve.cluster import ClusterSupervisor, connected
         from difflogic.serve.local import findable
+        from difflogic.serve.store import mount
         from difflogic.serve.store.cleanup import housekeeping
         from difflogic.serve.store.store import Store
         from difflogic.serve.worker import devices as worker_devices
@@ -174,6 +166,8 @@ def serve(
     ray = connected(workers, "A worker on a Ray cluster")
     devices = worker_devices.parse(workers) if ray is None else [worker_devices.FOLLOW_UPS]
     os.umask(0o077)  # files created from here on, also by workers, are private
+    if options["any_mount"]:
+        os.environ[mount.ALLOW] = "1"  # for child processes too
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
     tokens, token_path = _tokens(folder, settings, token_file)
