@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from difflogic.cli.commands.simplify import NEXT, effort_option, ignored
+from difflogic.cli.commands.simplify import NEXT, effort_option
 from difflogic.cli.options import PATH, force_option, forced, json_option, options_of, recording_options, set_option
 from difflogic.cli.request import parse, request_fields
 from difflogic.cli.screen import sinks
@@ -52,7 +52,7 @@ def command(what: Path, out: Path | None, as_json: bool, **options: Any) -> int:
     if out is not None and file is None and out.exists():
         raise UsageError(f"{out} already exists: choose another --out.")
     fields = request_fields(options) | {name: options[name] for name in ("film_rule", "film_frames", "effort")}
-    on_pass = ignored if as_json else sinks.show_pass
+    on_pass = (lambda _: None) if as_json else sinks.show_pass  # neither raises if Ctrl-C stops a pass
     result = build(what, on_pass=on_pass, set=parse(options["assignments"]) or None, **fields)
     if file is not None:  # before the result is shown, so that the circuit is saved when "stopped" is read
         file.write(str(result.files["circuit.json"]).encode())

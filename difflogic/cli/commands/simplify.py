@@ -16,7 +16,6 @@ from difflogic.config.follow_ups import SimplifyRequest
 from difflogic.config.values import Size
 
 if TYPE_CHECKING:
-    from difflogic.circuits.synthesis.simplify import PassReport
     from difflogic.system.files import Output
 
 NEXT = (
@@ -63,7 +62,7 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
     from difflogic.actions.simplify import simplify
     from difflogic.model.cell_netlist import CellNetlist
 
-    on_pass = ignored if as_json else sinks.show_pass
+    on_pass = (lambda _: None) if as_json else sinks.show_pass  # neither raises if Ctrl-C stops a pass
     result = simplify(circuit, size=None if size is None else (size.height, size.width), on_pass=on_pass, **options)
     if out is not None:  # before the result is shown, so that the circuit is saved when "stopped" is read
         out.write(str(next(iter(result.files.values()))).encode())
@@ -71,7 +70,3 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
     if out is not None and not as_json:
         echo("\n".join(next_lines(NEXT if isinstance(result.netlist, CellNetlist) else NEXT[1:], out.path)))
     return code
-
-
-def ignored(step: PassReport) -> None:
-    """Ignore the report of a pass; unlike `silent`, do not raise if Ctrl-C stopped the pass, to keep its result."""
