@@ -44,17 +44,7 @@ from difflogic.serve.store.jobs import (
 )
 from difflogic.serve.store.leases import Leases
 from difflogic.serve.store.machine import Occupancy
-from difflogic.serve.store.records import (
-    FULL,
-    LISTED,
-    as_stored,
-    checksum,
-    find,
-    insert,
-    is_intact,
-    job_of,
-    tick,
-)
+from difflogic.serve.store.records import FULL, LISTED, as_stored, checksum, find, insert, is_intact, job_of, tick
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
@@ -358,11 +348,5 @@ class Store(Leases):
         self.database.write("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", until, job)
 
 
-_REQUEUED: dict[str, Any] = {
-    "status": "queued",
-    "reason": None,
-    "wanted": None,
-    "vain_tries": 0,
-    "not_before": 0.0,
-}
+_REQUEUED: dict[str, Any] = {"status": "queued", "reason": None, "wanted": None, "vain_tries": 0, "not_before": 0.0}
 """Column values of a job that a user queues again."""
