@@ -1,28 +1,28 @@
 """Convert a request to train agents or a classifier to a job within the limits of the server."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from difflogic.config import agent_presets, table
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import AgentConfig, ClassifierConfig, PolicyConfig
 from difflogic.config.values import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import LimitError, MissingPackagesError, UsageError
 from difflogic.model import function_json
+from difflogic.policies import cost
+from difflogic.policies.environments import Spaces, spaces_of
+from difflogic.policies.learner import check_stop, require_fit
 from difflogic.serve.api import pictures
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.submission import Submission, check_caps, limited, submission, without_paths
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import JobRequest
-
-if TYPE_CHECKING:
-    from difflogic.policies.environments import Spaces
+from difflogic.train import budget
 
 MOST_ITERATION_S = 60.0
 """Maximum predicted seconds per training iteration, since jobs are saved and stopped only between iterations."""
@@ -53,9 +53,6 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
 
 def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
     """Return the job for a request to train a classifier on the uploaded table `data`. Raises ApiError."""
-    from difflogic.config import agent_presets, table
-    from difflogic.policies import cost
-
     described = request.config.table if isinstance(request.config, ClassifierConfig) else None
     label = request.label or (described.label if described else "")
     try:
@@ -83,8 +80,6 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
 
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
     """Return the request with its training limit, by default the caps' hours. Raises UsageError or ApiError."""
-    from difflogic.train import budget
-
     if request.population > 1 or request.stop_when_solved or request.init_from:
         raise UsageError(
             "`until_solved` trains one seed after the other until one is solved: omit population, stop_when_solved and "
@@ -98,9 +93,6 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
     """Return the cost of training `population` agents. Raises ApiError or UsageError if this server cannot do that."""
     check_environment(config, settings)
-    from difflogic.policies import cost
-    from difflogic.policies.learner import check_stop, require_fit
-
     try:
         spaces = _spaces(config.environment.id)
     except MissingPackagesError as error:
@@ -141,15 +133,11 @@ def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
 
 def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
     """Return the cost of training `population` agents. Raises MissingPackagesError if packages are missing."""
-    from difflogic.policies import cost
-
     return cost.cost_of(config.require_episodes(), _spaces(config.subject), population)
 
 
 @cache
 def _spaces(identifier: str) -> Spaces:
-    from difflogic.policies.environments import spaces_of
-
     return spaces_of(identifier)
 
 

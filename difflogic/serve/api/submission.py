@@ -15,13 +15,16 @@ from difflogic.config.fields import by_path
 from difflogic.config.request import TrainRequest, options
 from difflogic.config.schema import Config
 from difflogic.config.values import Within
+from difflogic.core import text_picture
 from difflogic.devices.cost import Cost, cost_of
+from difflogic.engine import job
 from difflogic.errors import FaultyTaskError, LimitError, UsageError
+from difflogic.runs import plots
 from difflogic.serve.api import pictures
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import JobRequest, JobSpec, goal_of
-from difflogic.train import reach
+from difflogic.train import budget, reach, run_request
 
 MAX_CELLS = 1 << 20
 """Maximum number of cells in the grid of an image."""
@@ -161,8 +164,6 @@ def check_caps(cost: Cost, population: int, caps: Caps) -> None:
 
 def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:
     """Return the request with the restarts of its recipe, and a notice about them or None. Raises UsageError."""
-    from difflogic.train import budget, run_request  # loads all that trains
-
     resolved, notice = run_request.resolved(request, config)
     if resolved.until_solved or resolved.restarts:
         budget.check(replace(resolved, preset=None, config=config))
@@ -230,10 +231,6 @@ def without_paths(error: Exception, uploads: Mapping[str, Path]) -> str:
 
 def shown_target(config: Config) -> dict[str, Any] | None:
     """Return the colours of the target's cells with its width and height, or None for a rule."""
-    from difflogic.core import text_picture
-    from difflogic.engine import job
-    from difflogic.runs import plots
-
     target = job.target(config.task)
     if target is None:
         return None
