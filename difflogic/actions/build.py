@@ -3,11 +3,9 @@
 The circuit is simplified, and then proved correct for its task or tested on its samples.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,9 +42,7 @@ from difflogic.runs.folder import RunFolder
 from difflogic.system.files import quoted
 from difflogic.system.words import counted
 from difflogic.train import finishing
-
-if TYPE_CHECKING:
-    from difflogic.train.run import AgentRun, Run
+from difflogic.train.run import AgentRun, Run
 
 CIRCUIT = "circuit.json"
 HELD_OUT = 0.2
