@@ -17,8 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from difflogic.actions.export import export
+from difflogic.actions.prove import prove
 from difflogic.actions.result import ActionResult
+from difflogic.actions.simplify import drawings, simplify
+from difflogic.circuits.readers.source import is_of_agents
 from difflogic.config.values import Size
+from difflogic.devices.open import place
 from difflogic.errors import CheckpointError, StoreError, UsageError
 from difflogic.model import function_json
 from difflogic.runs import checkpoint
@@ -58,8 +63,6 @@ def _circuit_of(source: JobFolder) -> Path:
 
 
 def _simplify(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResult, Result]:
-    from difflogic.actions.simplify import drawings, simplify
-
     size = Size.parse(job.options["size"]) if job.options.get("size") else None
     simplified = simplify(
         circuit,
@@ -74,7 +77,6 @@ def _simplify(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResu
 
 def _build(job: JobRecord, run: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.build import build
-    from difflogic.actions.simplify import drawings
 
     built = build(run)
     built.files.update(drawings(built.netlist, job.name))
@@ -82,16 +84,12 @@ def _build(job: JobRecord, run: Path, _: Path | None) -> tuple[ActionResult, Res
 
 
 def _prove(job: JobRecord, circuit: Path, before: Path | None) -> tuple[ActionResult, Result]:
-    from difflogic.actions.prove import prove
-
     every_start = bool(job.options.get("every_start"))
     proof = prove(circuit, every_start=every_start) if before is None else prove(before, circuit)
     return proof, {"proved": proof.proved, "text": proof.text}
 
 
 def _export(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResult, Result]:
-    from difflogic.actions.export import export
-
     exported = export(circuit, job.options.get("formats") or (), name=job.name)
     for form, names in exported.report["formats"].items():
         say(f"{form}: {', '.join(names)}")
@@ -100,8 +98,6 @@ def _export(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResult
 
 def _evaluate(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.evaluate import evaluate
-    from difflogic.circuits.readers.source import is_of_agents
-    from difflogic.devices.open import place
 
     if not circuit.is_dir():
         raise UsageError("Cannot evaluate a circuit without its run: evaluate the job that trained it.")
