@@ -3,18 +3,14 @@
 Cells with six neighbours are drawn as hexagons. Images of a one-row grid show all steps so far, earlier steps above.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 Pixels = npt.NDArray[np.uint8]
 """RGB values uint8 `[..., h, w, 3]` with one pixel per cell."""
@@ -95,8 +91,6 @@ def space_time(frames: Pixels) -> Pixels:
 
 def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neighbourhood: str = "moore") -> bytes:
     """Return a PNG with `frames` `[n, h, w, 3]` side by side in one or more rows, each frame above its label."""
-    from PIL import Image, ImageDraw, ImageFont
-
     if frames.shape[1] == 1:
         frames, labels = frames[None, :, 0], [" to ".join(dict.fromkeys([labels[0], labels[-1]]))]
     scale = scale or min(STRIP_SCALE, scale_for(frames))
@@ -154,8 +148,6 @@ def enlarged(frame: npt.NDArray[Any], places: npt.NDArray[np.int64], around: npt
 
 def _indexed(frames: Pixels, pixels: npt.NDArray[np.int64]) -> list[Image.Image]:
     """Convert frames to images with a common palette, so that colours are exact and files are small."""
-    from PIL import Image
-
     # Each colour becomes a number 0xRRGGBB, for `unique`.
     packed = frames.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
     around = [PAPER[0] << 16 | PAPER[1] << 8 | PAPER[2]] if pixels.max() == packed[0].size else []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from difflogic.config import schedule
 from difflogic.config.schema import Config
@@ -226,8 +227,6 @@ def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
     """Return a PNG of RGB cells `[H, W, 3]`, each as a square with a side of CELL_PIXELS."""
-    from PIL import Image
-
     large = image.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
     return film.file_of(Image.fromarray(large))
 
