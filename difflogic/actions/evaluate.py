@@ -18,6 +18,7 @@ from difflogic.errors import UsageError
 from difflogic.evaluation import evaluate as automata
 from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
 from difflogic.evaluation.measure import Measure
+from difflogic.evaluation.report import to_html
 from difflogic.evaluation.suite import Test
 from difflogic.model.statistics import Layer
 from difflogic.policies import controllers
@@ -129,8 +130,6 @@ def _of_automaton(evaluation: RunEvaluation, html: bool) -> RunResults:
     words = (f"Unconverged by layer: {', '.join(where)}",) if where else ()
     files = evaluation.files()
     if html:
-        from difflogic.evaluation.report import to_html
-
         files[REPORT] = to_html(evaluation)
     trained, measures, layers = evaluation.trained, evaluation.measures, evaluation.layers
     title, report, told = f"{trained.title}, on {evaluation.engine}", evaluation.to_dict(), trained.told

@@ -24,6 +24,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.config.document import is_policy
+from difflogic.devices.open import Placement, place
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
 from difflogic.serve import log
 from difflogic.serve.store.claims import SWEEPS
@@ -39,7 +40,6 @@ from difflogic.system.memory import resident_memory
 from difflogic.train.signals import watched
 
 if TYPE_CHECKING:
-    from difflogic.devices.open import Placement
     from difflogic.serve.worker.observer import ServiceObserver
     from difflogic.serve.worker.training import TryOutcome
 
@@ -147,8 +147,6 @@ class WorkerProcess:
             self._report(lease, outcome, observer)
 
     def _placement(self, job: JobRecord) -> Placement:
-        from difflogic.devices.open import place
-
         # A job for any GPU, or for `auto`, is trained on this worker's device. The processor trains the small networks
         # of agents, unless a GPU was requested.
         selector = job.engine if job.engine in ("cpu", "reference") else self.device
