@@ -75,7 +75,7 @@ def cut(name, **options):
 
 
 def worked(job):
-    return training.train(live.store, live.store.job(job), engine, Observer()).progress["progress"]
+    return training.train(live.store, live.store.job(job), engine, Observer())[1]["progress"]
 
 
 folder, engine, config = Path(sys.argv[1]) / "runs", place("reference"), tiny_config(epochs=100)
