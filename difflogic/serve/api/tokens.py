@@ -9,8 +9,6 @@ A token file has a line for each owner; empty lines and lines that begin with `#
 A changed file is read again. If the new file is invalid, the error is logged and the earlier tokens remain valid.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import logging
@@ -21,7 +19,7 @@ import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Self, get_args
 
 from difflogic.errors import UsageError
 from difflogic.serve.log import log_event
@@ -71,12 +69,12 @@ class Tokens:
         self._lock = threading.Lock()
 
     @classmethod
-    def single(cls, token: str) -> Tokens:
+    def single(cls, token: str) -> Self:
         """Return the tokens of a server whose only token is the operator's."""
         return cls({OPERATOR: token}, {OPERATOR: [OPERATOR]})
 
     @classmethod
-    def of_file(cls, path: Path) -> Tokens:
+    def of_file(cls, path: Path) -> "Tokens":
         """Return the tokens in a file, which is read again whenever it changes. Raises UsageError."""
         mark = _mark_of(path)
         tokens = _read(path)
