@@ -31,12 +31,11 @@ from difflogic.config import presets
 from difflogic.engine.job import make_job
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import FUSED
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.gpu.recording import RecordedPipeline, RecordingDevice
-from difflogic.gpu.shaders import Sizes
+from difflogic.gpu.shaders import Sizes, load_source
 from difflogic.model.circuit import Circuit
 
 RADV = Path("/usr/share/vulkan/icd.d/radeon_icd.json")
@@ -71,7 +70,7 @@ def shaders(preset: str, variant: str, folder: Path) -> Iterator[tuple[str, Path
     for made in dict.fromkeys(dispatch.pipeline for dispatch in dispatches):
         before = set(folder.iterdir())
         device.pipeline(made.kernel, dict(made.constants), recording.sizes[made])
-        kinds = "".join("u" if each.access == "uniform" else "s" for each in KERNELS[made.kernel].bindings)
+        kinds = "".join("u" if each.access == "uniform" else "s" for each in load_source(made.kernel).bindings)
         (file,) = set(folder.iterdir()) - before
         yield made.kernel, file, kinds
 

@@ -33,7 +33,6 @@ from difflogic.core import bits
 from difflogic.devices.open import open_engine
 from difflogic.engine.job import Job, TrainState, make_job
 from difflogic.gpu.adapter import list_adapters
-from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.plan import HISTORY
 from difflogic.gpu.recording import record
 from difflogic.gpu.shaders import load_source
@@ -131,7 +130,7 @@ def recorded(preset: str = PRESET, epochs: int = EPOCHS, software: bool = True) 
                 entry[3] = base64.b64encode(buffer.contents).decode()
     used = {kernel for name in runs for kernel, _ in data[name]["pipelines"]}
     data["kernels"] = {
-        name: {"code": load_source(name).text, "access": [each.access for each in KERNELS[name].bindings]}
+        name: {"code": load_source(name).text, "access": [each.access for each in load_source(name).bindings]}
         for name in used
     }
     return data

@@ -1,4 +1,4 @@
-"""Bindings of the eleven array kernels, and the strides with which they access arrays of any shape."""
+"""Table of the eleven array kernels, and the strides with which they access arrays of any shape."""
 
 import functools
 import math
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.gpu.kernels import Binding, bindings
+from difflogic.gpu.shaders import Source, load_source
 
 Shape = tuple[int, ...]
 MOST_AXES = 8
@@ -16,41 +16,37 @@ MOST_AXES = 8
 
 @dataclass(frozen=True)
 class ArrayKernel:
-    """Array kernel in `shaders/tensor/<name>.wgsl`, with its uniform, bindings and `override` constants."""
+    """Array kernel in `shaders/tensor/<name>.wgsl`, which declares its bindings and `override` constants."""
 
     name: str
-    struct: str
+    struct: str = "Shape"
     """Name of the WGSL struct of the uniform."""
-    bindings: tuple[Binding, ...]
-    overrides: tuple[str, ...] = ("WG",)
     ops: tuple[str, ...] = ()
     """Names of the operations; the `override` constant `OP` is an index into this tuple."""
 
     @property
-    def path(self) -> str:
-        return f"tensor/{self.name}"
+    def source(self) -> Source:
+        return load_source(f"tensor/{self.name}")
 
 
 _UNARY = ("negate", "exp", "log", "sqrt", "tanh", "sigmoid", "relu")
 _BINARY = ("add", "subtract", "multiply", "divide", "power")
 _D_BINARY = ("multiply a", "multiply b", "divide a", "divide b", "power a", "power b")
 
-_STRIDED = ("WG", "FOURS", "REPEAT_A")
-
 KERNELS = {
     kernel.name: kernel
     for kernel in (
-        ArrayKernel("unary", "Shape", bindings("shape", "x", "y"), ("WG", "OP"), _UNARY),
-        ArrayKernel("d_unary", "Shape", bindings("shape", "d_y saved", "d_x"), ("WG", "OP"), _UNARY[1:]),
-        ArrayKernel("binary", "Strided", bindings("shape", "a b", "y"), (*_STRIDED, "REPEAT_B", "OP"), _BINARY),
-        ArrayKernel("d_binary", "Strided", bindings("shape", "d_y a b", "d"), (*_STRIDED, "REPEAT_B", "OP"), _D_BINARY),
-        ArrayKernel("matmul", "Shape", bindings("shape", "a b", "y"), ("TRANSPOSE_A", "TRANSPOSE_B", "WIDE")),
-        ArrayKernel("transpose", "Strided", bindings("shape", "a", "y"), _STRIDED),
-        ArrayKernel("gather", "Shape", bindings("shape", "places x", "y")),
-        ArrayKernel("reduce", "Shape", bindings("shape", "x", "y"), ("OP", "LANES"), ("sum", "squares")),
-        ArrayKernel("softmax", "Rows", bindings("shape", "x", "y"), ("LANES",)),
-        ArrayKernel("d_softmax", "Rows", bindings("shape", "d_y y", "d_x"), ("LANES",)),
-        ArrayKernel("adam", "Hyper", bindings("hyper", "rate count square gradient", "parameter mu nu")),
+        ArrayKernel("unary", ops=_UNARY),
+        ArrayKernel("d_unary", ops=_UNARY[1:]),
+        ArrayKernel("binary", "Strided", _BINARY),
+        ArrayKernel("d_binary", "Strided", _D_BINARY),
+        ArrayKernel("matmul"),
+        ArrayKernel("transpose", "Strided"),
+        ArrayKernel("gather"),
+        ArrayKernel("reduce", ops=("sum", "squares")),
+        ArrayKernel("softmax", "Rows"),
+        ArrayKernel("d_softmax", "Rows"),
+        ArrayKernel("adam", "Hyper"),
     )
 }
 

@@ -19,7 +19,6 @@ from difflogic.gpu.buffer_pool import BufferPool, PooledBuffer
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LINEAR_WG
 from difflogic.gpu.plan import MAX_WORKGROUPS
-from difflogic.gpu.shaders import load_source
 from difflogic.gpu.submit import Dispatch, encode
 from difflogic.gpu.uniforms import uniform_struct
 
@@ -195,7 +194,7 @@ class GpuArrays:
             return
         way = walk(y.shape, a, b)
         known = {"FOURS": way.fours, "REPEAT_A": way.repeat_a, "REPEAT_B": way.repeat_b, "WG": LINEAR_WG, **constants}
-        constants = {name: known[name] for name in KERNELS[kernel].overrides}
+        constants = {name: known[name] for name in KERNELS[kernel].source.overrides}
         sizes = {"sizes": y.shape, "a_strides": a, "b_strides": b}
         self._dispatch(kernel, constants, sizes, given, -(-y.size // (4 * LINEAR_WG)))
 
@@ -267,9 +266,9 @@ class GpuArrays:
         if not groups:
             return
         kernel = KERNELS[name]
-        buffers = {each.name: x.lease.buffer for each, x in zip(kernel.bindings[1:], given, strict=True)}
-        buffers[kernel.bindings[0].name] = self._uniform(kernel, sizes)
-        group = self.device.bind(kernel.path, kernel.bindings, buffers)
+        uniform, *arrays = kernel.source.bindings
+        buffers = {each.name: x.lease.buffer for each, x in zip(arrays, given, strict=True)}
+        group = self.device.bind(kernel.source, buffers | {uniform.name: self._uniform(kernel, sizes)})
         dispatch = Dispatch(name, self._pipeline(kernel, constants), group, min(groups, MAX_WORKGROUPS), 1)
         self._pending.append(dispatch)
         if len(self._pending) >= MOST_PENDING:
@@ -281,15 +280,17 @@ class GpuArrays:
             numbers = {k: kernel.ops.index(v) if isinstance(v, str) else int(v) for k, v in constants.items()}
             # The indices of this kernel depend only on its sizes.
             is_trusted = kernel.name == "matmul" and self.device.trusts_kernels
-            module = self.device.module(load_source(kernel.path), is_trusted)
-            self._pipelines[key] = self.device.new_pipeline(kernel.path, kernel.bindings, module, numbers)
+            module = self.device.module(kernel.source, is_trusted)
+            self._pipelines[key] = self.device.new_pipeline(kernel.source, module, numbers)
         return self._pipelines[key]
 
     def _uniform(self, kernel: ArrayKernel, sizes: dict[str, Any]) -> Any:
         return _kept(self._uniforms, (kernel.name, *sizes.values()), lambda: self._new_uniform(kernel, sizes))
 
     def _new_uniform(self, kernel: ArrayKernel, sizes: dict[str, Any]) -> Any:
-        packed = uniform_struct(kernel.path, kernel.struct).pack(walk(**sizes).fields if "sizes" in sizes else sizes)
+        packed = uniform_struct(kernel.source.name, kernel.struct).pack(
+            walk(**sizes).fields if "sizes" in sizes else sizes
+        )
         buffer = self.device.buffer("shape", len(packed), uniform=True)
         self.device.upload(buffer, packed, "shape")
         return buffer

@@ -7,7 +7,7 @@ Training creates its buffers and dispatches with the methods of `DeviceVerbs`. A
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,9 +17,8 @@ import numpy.typing as npt
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, KernelError, LimitError, first_line
 from difflogic.gpu.adapter import Adapter, open_device
-from difflogic.gpu.kernels import KERNELS, Binding
 from difflogic.gpu.launch import LaunchConfig
-from difflogic.gpu.shaders import Sizes, Source, load_source, with_sizes
+from difflogic.gpu.shaders import Binding, Sizes, Source, load_source, with_sizes
 
 _LAYOUT_TYPE = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
 _COMPUTE = 4  # GPUShaderStage.COMPUTE
@@ -51,7 +50,7 @@ class DeviceVerbs(Protocol):
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
         """Write `data` to `buffer` at the byte `offset`, and add its size to the uploaded bytes of `purpose`."""
 
-    def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
+    def bind(self, source: Source, buffers: dict[str, Any]) -> Any:
         """Create a kernel's bind group; `buffers` maps binding names to buffers or (buffer, offset, size) in bytes."""
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
@@ -82,7 +81,7 @@ class GpuDevice:
         self.trusts_kernels = not adapter.software
         """True if kernels with compiled-in sizes have no bounds checks and loop counters."""
         self._pipelines: dict[tuple[str, str, tuple[int, ...]], Any] = {}
-        self._layouts: dict[str, Any] = {}
+        self._layouts: dict[tuple[Binding, ...], Any] = {}
         self._modules: dict[str, Any] = {}
         self._marker: Any = None
         self.before_waiting: list[Callable[[], None]] = []
@@ -112,18 +111,19 @@ class GpuDevice:
         key = (kernel, source.text, tuple(constants.values()))
         if key not in self._pipelines:
             module = self.module(source, is_trusted=bool(sizes) and self.trusts_kernels)
-            self._pipelines[key] = self.new_pipeline(kernel, KERNELS[kernel].bindings, module, constants)
+            self._pipelines[key] = self.new_pipeline(source, module, constants)
         return self._pipelines[key]
 
     def specialized(self, source: Source, uniform: str, sizes: Sizes) -> Source:
         """Return the source, with the uniform's fields in `sizes` replaced by constants if `bakes_sizes` is True."""
         return with_sizes(source, uniform, sizes) if sizes and self.bakes_sizes else source
 
-    def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
-        """Create a compute pipeline from a shader module; `bind` creates the matching bind groups."""
-        layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self._layout(kernel, bindings)])
+    def new_pipeline(self, source: Source, module: Any, constants: dict[str, int]) -> Any:
+        """Create a compute pipeline from the shader module of `source`; `bind` creates the matching bind groups."""
+        name, layouts = source.name, [self._layout(source.bindings)]
+        layout = self.handle.create_pipeline_layout(label=name, bind_group_layouts=layouts)
         compute = {"module": module, "entry_point": "main", "constants": constants}
-        return self.handle.create_compute_pipeline(label=kernel, layout=layout, compute=compute)
+        return self.handle.create_compute_pipeline(label=name, layout=layout, compute=compute)
 
     def module(self, source: Source, is_trusted: bool = False) -> Any:
         """Return the shader module of `source`, compiled at its first use. Raises KernelError if it is not valid."""
@@ -145,22 +145,23 @@ class GpuDevice:
         except wgpu.GPUError as error:
             raise KernelError(f"Could not compile the shader {source.name}: {source.locate(str(error))}") from error
 
-    def _layout(self, kernel: str, bindings: Sequence[Binding]) -> Any:
-        if kernel not in self._layouts:
+    def _layout(self, bindings: tuple[Binding, ...]) -> Any:
+        if bindings not in self._layouts:
             entries = [
                 {"binding": number, "visibility": _COMPUTE, "buffer": {"type": _LAYOUT_TYPE[binding.access]}}
                 for number, binding in enumerate(bindings)
             ]
-            self._layouts[kernel] = self.handle.create_bind_group_layout(label=kernel, entries=entries)
-        return self._layouts[kernel]
+            self._layouts[bindings] = self.handle.create_bind_group_layout(entries=entries)
+        return self._layouts[bindings]
 
-    def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
+    def bind(self, source: Source, buffers: dict[str, Any]) -> Any:
         entries = []
-        for number, binding in enumerate(bindings):
+        for number, binding in enumerate(source.bindings):
             given = buffers[binding.name]
             buffer, offset, size = given if isinstance(given, tuple) else (given, 0, given.size)
             entries.append({"binding": number, "resource": {"buffer": buffer, "offset": offset, "size": size}})
-        return self.handle.create_bind_group(label=kernel, layout=self._layout(kernel, bindings), entries=entries)
+        layout = self._layout(source.bindings)
+        return self.handle.create_bind_group(label=source.name, layout=layout, entries=entries)
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
         """Create a zeroed buffer of `size` bytes. Raises LimitError if the device is out of memory."""

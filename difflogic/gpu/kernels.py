@@ -1,28 +1,13 @@
-"""Table of the training and evaluation kernels: bindings in order, dispatch grids and constants."""
+"""Table of the training and evaluation kernels: dispatch grids and constants."""
 
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from difflogic.gpu.launch import LINEAR_WG, LaunchConfig
 from difflogic.gpu.plan import CHUNK, MAX_WORKGROUPS, Plan
-
-Access = Literal["uniform", "read", "read_write"]
-
-
-@dataclass(frozen=True)
-class Binding:
-    """Binding (`@binding`) of a kernel; its number is its index in the kernel's list of bindings."""
-
-    name: str
-    access: Access
-
-
-def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
-    """Return a kernel's bindings from space-separated names of uniforms, of read-only and of writable buffers."""
-    by_access: dict[Access, str] = {"uniform": uniforms, "read": reads, "read_write": writes}
-    return tuple(Binding(name, access) for access, names in by_access.items() for name in names.split())
+from difflogic.gpu.shaders import Source, load_source
 
 
 class DispatchRange(NamedTuple):
@@ -114,24 +99,17 @@ def _cut(items: int, most: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """Kernel in `shaders/<name>.wgsl`, with bindings, dispatch grid, `override` constants and workgroup memory."""
+    """Kernel in `shaders/<name>.wgsl`, which declares its bindings and `override` constants, and its dispatch grid."""
 
     name: str
-    bindings: tuple[Binding, ...]
     grid: Linear | Tiled
-    overrides: tuple[str, ...] = ("WG",)
-    workgroup_bytes_per_invocation: int = 0
 
     @property
-    def storage_buffers(self) -> int:
-        return sum(binding.access != "uniform" for binding in self.bindings)
+    def source(self) -> Source:
+        return load_source(self.name)
 
     def workgroup_size(self, launch: LaunchConfig) -> int:
         return launch.workgroup_size_of(self.name) if isinstance(self.grid, Tiled) else LINEAR_WG
-
-    def near_bytes(self, plan: Plan) -> int:
-        """Return the size in bytes of the workgroup memory that passes nodes and adjoints between levels."""
-        return 16 * plan.near(self.name) if isinstance(self.grid, Tiled) else 0
 
     def constants(self, plan: Plan) -> dict[str, int]:
         """Return the values of this kernel's `override` constants for a plan, by name."""
@@ -147,137 +125,66 @@ class KernelSpec:
             "PERCEIVES": plan.perceives,
             "CANDIDATES": plan.layout.candidates,
         }
-        return {name: int(given[name]) for name in self.overrides}
+        return {name: int(given[name]) for name in self.source.overrides}
 
 
-def _chunks(plan: Plan) -> int:
-    return plan.chunks
-
-
-def _parameters(plan: Plan) -> int:
-    return plan.layout.parameters
-
-
-_ALL_OVERRIDES = ("CANDIDATES", "KEEP", "SPLIT", "QUARTERS", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")
-_ROWS = ("WG", "CANDIDATES")
-_ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
+_PARAMETERS = Linear(lambda plan: plan.layout.parameters)
+_STATE = Linear(lambda plan: plan.state_values)
+_DAMAGED = Linear(lambda plan: plan.damaged_values)
+_POOL_WORDS = Linear(lambda plan: plan.pool_words)
+_CELLS = Linear(lambda plan: plan.shape.cells)
+_ONE_WORKGROUP = Linear(lambda _: 1)
 
 # In the order of a train step, then an evaluation. Kernels of one workgroup add up a model's values in a fixed tree.
-_SPECS = (
-    KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_parameters), _ROWS),
-    KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_parameters), _ROWS),
-    KernelSpec("seed_grid", bindings("shape", "control", "state"), Linear(lambda plan: -(-plan.state_values // 2))),
-    KernelSpec("seed_boards", bindings("shape", "control", "state"), Linear(lambda plan: plan.shape.cells)),
-    KernelSpec("same_start", bindings("shape", "same", "state"), Linear(lambda plan: plan.state_values)),
-    KernelSpec("draw_pool", bindings("shape", "control pool", "state places"), Linear(lambda plan: plan.pool_words)),
-    KernelSpec(
-        "draw_samples",
-        bindings("shape", "control x y", "state targets"),
-        Linear(lambda plan: plan.shape.batch * sum(plan.sample_words)),
+_GRIDS: dict[str, Linear | Tiled] = {
+    "coefficients": _PARAMETERS,
+    "harden": _PARAMETERS,
+    "seed_grid": Linear(lambda plan: -(-plan.state_values // 2)),
+    "seed_boards": _CELLS,
+    "same_start": _STATE,
+    "draw_pool": _POOL_WORDS,
+    "draw_samples": Linear(lambda plan: plan.shape.batch * sum(plan.sample_words)),
+    "rule_target": _CELLS,
+    "draw_corners": Linear(lambda plan: len(plan.shape.damage_steps) * plan.shape.batch),
+    "draw_faults": _ONE_WORKGROUP,
+    "faults": _STATE,
+    "damage": _DAMAGED,
+    "fire_mask": Linear(lambda plan: -(-plan.shape.cells_per_grid // 2) * plan.shape.steps),
+    "gate_forward": Tiled(
+        lambda plan: plan.tiles(plan.chunks), lambda plan: plan.forward_groups, lambda plan: plan.tile_work
     ),
-    KernelSpec("rule_target", bindings("shape", "state rule", "targets"), Linear(lambda plan: plan.shape.cells)),
-    KernelSpec(
-        "draw_corners",
-        bindings("shape", "control", "corners"),
-        Linear(lambda plan: len(plan.shape.damage_steps) * plan.shape.batch),
+    "step_loss": Linear(lambda plan: plan.chunks),
+    "loss": Linear(lambda plan: plan.chunks, per_workgroup=1),
+    "gate_backward": Tiled(
+        lambda plan: plan.tiles(plan.blocks),
+        lambda plan: plan.backward_groups,
+        lambda plan: plan.backward_work,
+        lambda plan: plan.chunks_per_block,
+        lambda plan: plan.window_tiles,
     ),
-    KernelSpec("draw_faults", bindings("shape", "control", "fault_keys"), Linear(lambda _: 1)),
-    KernelSpec("faults", bindings("shape mark", "fault_keys listed", "state"), Linear(lambda plan: plan.state_values)),
-    KernelSpec("damage", bindings("shape mark", "corners", "state"), Linear(lambda plan: plan.damaged_values)),
-    KernelSpec(
-        "fire_mask",
-        bindings("shape", "control", "masks"),
-        Linear(lambda plan: -(-plan.shape.cells_per_grid // 2) * plan.shape.steps),
+    "d_faults": _STATE,
+    "d_damage": _DAMAGED,
+    "step_loss_backward": Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
+    "d_start": _STATE,
+    "gradients": Linear(lambda plan: plan.layout.gates * 8),  # eight invocations to a gate
+    "clip_norm": _ONE_WORKGROUP,
+    "commit": _ONE_WORKGROUP,
+    "adamw": _PARAMETERS,
+    "sample_losses": Linear(lambda plan: plan.shape.batch, per_workgroup=1),
+    "write_back": _POOL_WORDS,
+    "pack": Linear(
+        lambda plan: plan.hard_cells * (plan.shape.channels + plan.shape.targets * plan.shape.loss_channels)
     ),
-    KernelSpec(
-        "gate_forward",
-        bindings("shape at", "wires coefficients masks state", "next_state values"),
-        Tiled(lambda plan: plan.tiles(plan.chunks), lambda plan: plan.forward_groups, lambda plan: plan.tile_work),
-        _ALL_OVERRIDES,
+    "hard_damage": Linear(lambda plan: plan.hard_cells),
+    "hard_faults": Linear(lambda plan: plan.hard_cells * plan.shape.channels),
+    "hard_forward": Tiled(
+        lambda plan: plan.tiles(plan.hard_chunks), lambda plan: plan.hard_groups, lambda plan: plan.tile_work
     ),
-    KernelSpec("step_loss", bindings("shape mark", "state targets", "d_judged loss_partials"), Linear(_chunks)),
-    KernelSpec(
-        "loss",
-        bindings("shape", "state targets", "d_patches loss_partials control"),
-        Linear(_chunks, per_workgroup=1),
-        workgroup_bytes_per_invocation=1,  # sixteen errors
-    ),
-    KernelSpec(
-        "gate_backward",
-        bindings("shape at", "edges coefficients masks kept d_next", "values d_patches partials"),
-        Tiled(
-            lambda plan: plan.tiles(plan.blocks),
-            lambda plan: plan.backward_groups,
-            lambda plan: plan.backward_work,
-            lambda plan: plan.chunks_per_block,
-            lambda plan: plan.window_tiles,
-        ),
-        _ALL_OVERRIDES,
-    ),
-    KernelSpec(
-        "d_faults", bindings("shape mark", "fault_keys listed", "d_patches"), Linear(lambda plan: plan.state_values)
-    ),
-    KernelSpec("d_damage", bindings("shape mark", "corners", "d_patches"), Linear(lambda plan: plan.damaged_values)),
-    KernelSpec(
-        "step_loss_backward",
-        bindings("shape mark", "d_judged", "d_patches"),
-        Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
-    ),
-    KernelSpec("d_start", bindings("shape at", "d_next", "d_start"), Linear(lambda plan: plan.state_values)),
-    KernelSpec(
-        # Eight invocations to a gate, each with a sum of four moments in workgroup memory.
-        "gradients",
-        bindings("shape", "partials logits", "gradients control"),
-        Linear(lambda plan: plan.layout.gates * 8),
-        overrides=_ROWS,
-        workgroup_bytes_per_invocation=16,
-    ),
-    KernelSpec("clip_norm", bindings("shape", "", "gradients control"), _ONE_WORKGROUP, _ROWS[1:], 4),
-    KernelSpec("commit", bindings("shape", "loss_partials", "control history"), _ONE_WORKGROUP, (), 4),
-    KernelSpec(
-        "adamw",
-        bindings("shape", "control gradients", "logits mu nu coefficients gate_ids"),
-        Linear(_parameters),
-        _ROWS,
-    ),
-    KernelSpec(
-        "sample_losses",
-        bindings("shape", "state targets", "sample_losses"),
-        Linear(lambda plan: plan.shape.batch, per_workgroup=1),
-        overrides=(),
-        workgroup_bytes_per_invocation=4,
-    ),
-    KernelSpec(
-        "write_back",
-        bindings("shape", "control state fresh sample_losses places", "pool"),
-        Linear(lambda plan: plan.pool_words),
-    ),
-    KernelSpec(
-        "pack",
-        bindings("shape hard_shape", "state targets", "words hard_targets counts"),
-        Linear(lambda plan: plan.hard_cells * (plan.shape.channels + plan.shape.targets * plan.shape.loss_channels)),
-    ),
-    KernelSpec("hard_damage", bindings("shape mark", "corners", "words"), Linear(lambda plan: plan.hard_cells)),
-    KernelSpec(
-        "hard_faults",
-        bindings("shape mark", "fault_keys listed", "words"),
-        Linear(lambda plan: plan.hard_cells * plan.shape.channels),
-    ),
-    KernelSpec(
-        "hard_forward",
-        bindings("shape at", "wires gate_ids masks words", "next_words values"),
-        Tiled(lambda plan: plan.tiles(plan.hard_chunks), lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
-        tuple(name for name in _ALL_OVERRIDES if name != "KEEP"),
-    ),
-    KernelSpec(
-        "hard_loss",
-        bindings("shape mark", "words hard_targets", "counts"),
-        Linear(lambda plan: plan.hard_cells * plan.shape.loss_channels),
-    ),
-)
+    "hard_loss": Linear(lambda plan: plan.hard_cells * plan.shape.loss_channels),
+}
 
-KERNELS = {spec.name: spec for spec in _SPECS}
+KERNELS = {name: KernelSpec(name, grid) for name, grid in _GRIDS.items()}
 
-LINEAR = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Linear)}
-TILED = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Tiled)}
+LINEAR = {name: grid for name, grid in _GRIDS.items() if isinstance(grid, Linear)}
+TILED = {name: grid for name, grid in _GRIDS.items() if isinstance(grid, Tiled)}
 """Dispatch grids by kernel: TILED for the fused steps, LINEAR for all other kernels."""

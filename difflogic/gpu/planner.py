@@ -191,12 +191,13 @@ def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
         wg = spec.workgroup_size(plan.launch)
         if wg > largest:
             raise LimitError(f"The kernel {spec.name} needs workgroups of {wg}, but this device allows {largest}.")
-        if spec.storage_buffers > limits["max-storage-buffers-per-shader-stage"]:
+        buffers = sum(binding.access != "uniform" for binding in spec.source.bindings)
+        if buffers > limits["max-storage-buffers-per-shader-stage"]:
             raise LimitError(
-                f"The kernel {spec.name} binds {spec.storage_buffers} storage buffers, but this device allows "
+                f"The kernel {spec.name} binds {buffers} storage buffers, but this device allows "
                 f"{limits['max-storage-buffers-per-shader-stage']}."
             )
-        memory = wg * spec.workgroup_bytes_per_invocation + spec.near_bytes(plan)
+        memory = spec.source.workgroup_bytes(spec.constants(plan))
         if memory > limits["max-compute-workgroup-storage-size"]:
             raise LimitError(
                 f"The kernel {spec.name} needs {memory} bytes of workgroup memory, but this device has "

@@ -14,11 +14,10 @@ import numpy.typing as npt
 from difflogic.engine.job import Job, TrainState
 from difflogic.errors import UsageError
 from difflogic.gpu.adapter import Adapter
-from difflogic.gpu.kernels import Binding
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import plan_for
-from difflogic.gpu.shaders import Sizes
+from difflogic.gpu.shaders import Sizes, Source
 from difflogic.gpu.submit import Dispatch
 
 DEFAULT_LIMITS = {
@@ -107,12 +106,12 @@ class RecordingDevice:
             self.pipelines.append(made)
         return made
 
-    def bind(self, kernel: str, bindings: Sequence[Binding], buffers: Mapping[str, Any]) -> RecordedGroup:
+    def bind(self, source: Source, buffers: Mapping[str, Any]) -> RecordedGroup:
         bound = []
-        for binding in bindings:
+        for binding in source.bindings:
             given = buffers[binding.name]
             bound.append(BoundRange(*given) if isinstance(given, tuple) else BoundRange(given, 0, given.size))
-        group = RecordedGroup(kernel, tuple(bound))
+        group = RecordedGroup(source.name, tuple(bound))
         self.groups.append(group)
         return group
 

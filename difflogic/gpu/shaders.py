@@ -4,13 +4,18 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from difflogic.errors import KernelError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _IMPORT = re.compile(r"^#import\s+(\S+)\s*$")
+_BINDING = re.compile(r"^@group\(0\) @binding\(\d+\) var<(?:storage, )?(\w+)> (\w+):", re.MULTILINE)
+_OVERRIDE = re.compile(r"^override (\w+)", re.MULTILINE)
+_CONSTANT = re.compile(r"^const (\w+) = (\d+)u;", re.MULTILINE)
+_SHARED = re.compile(r"^var<workgroup> \w+: array<([\w<>]+), (\w+)>;", re.MULTILINE)
 
 
 @cache
@@ -23,6 +28,14 @@ def shader_root() -> Path:
     raise KernelError("The installation has no shaders: reinstall difflogic with `pip install .` in its source folder.")
 
 
+class Binding(NamedTuple):
+    """Binding (`@binding`) of a kernel; its number is its index in the kernel's bindings."""
+
+    name: str
+    access: str
+    """`uniform`, `read` or `read_write`."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Complete text of a kernel, with the original file and line number of every line."""
@@ -30,6 +43,21 @@ class Source:
     name: str
     text: str
     origins: tuple[tuple[str, int], ...]
+
+    @cached_property
+    def bindings(self) -> tuple[Binding, ...]:
+        """Bindings in the order of their numbers, in which a kernel declares them."""
+        return tuple(Binding(name, access) for access, name in _BINDING.findall(self.text))
+
+    @cached_property
+    def overrides(self) -> tuple[str, ...]:
+        """Names of the `override` constants."""
+        return tuple(_OVERRIDE.findall(self.text))
+
+    def workgroup_bytes(self, constants: dict[str, int]) -> int:
+        """Return the size in bytes of the workgroup memory under these values of `override` constants."""
+        lengths = {name: int(value) for name, value in _CONSTANT.findall(self.text)} | constants
+        return sum((4 if kind in ("f32", "u32") else 16) * lengths[name] for kind, name in _SHARED.findall(self.text))
 
     def locate(self, message: str) -> str:
         """Return `message` of a compiler with `wgsl:LINE:` replaced by the original file and line."""

@@ -19,7 +19,6 @@ from difflogic.core.wiring import PATCH
 from difflogic.engine.simulation import SimulationSpec, check_masks
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.kernels import Binding, bindings
 from difflogic.gpu.shaders import Source, load_source, make_source
 from difflogic.gpu.submit import Dispatch, encode
 from difflogic.gpu.uniforms import uniform_struct
@@ -27,10 +26,6 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import RegisterProgram, expression, lines, read_inputs, register_program
 
 KERNEL, BLOCKED = "simulation/simulate", "simulation/blocked"
-BINDINGS: dict[str, tuple[Binding, ...]] = {
-    KERNEL: bindings("spec at", "program masks before", "after nodes"),
-    BLOCKED: bindings("spec at", "before", "after"),
-}
 BAKED = ("height", "width", "channels", "words", "periodic", "mode")
 """Fields of the uniform that are compiled in as constants, except on software adapters."""
 WG = 64
@@ -100,19 +95,19 @@ class GpuProgram:
         if STRIP * len(self.registers.code) <= most:
             self.tile = Tile.of(netlist.channels, device.limits["max-compute-workgroup-storage-size"])
         # Compile time grows more than linearly, so a large circuit is a table, which the shader interprets.
-        self._sources = {KERNEL: generated_source(netlist) if self.generated else load_source(KERNEL)}
+        self.sources = {KERNEL: generated_source(netlist) if self.generated else load_source(KERNEL)}
         if self.tile is not None:
-            self._sources[BLOCKED] = blocked_source(netlist)
+            self.sources[BLOCKED] = blocked_source(netlist)
         self._pipelines: dict[str, Any] = {}
 
     def pipeline(self, kernel: str, spec: dict[str, Any]) -> Any:
         """Return the pipeline of a kernel for the uniform values `spec`. Raises KernelError if it does not compile."""
         sizes = tuple((name, int(spec[name])) for name in BAKED)
-        source = self.device.specialized(self._sources[kernel], "spec", sizes)
+        source = self.device.specialized(self.sources[kernel], "spec", sizes)
         if source.text not in self._pipelines:
             constants = {"WG": WG} if kernel == KERNEL or self.tile is None else self.tile.constants(spec["channels"])
             module = self.device.compile(source, is_trusted=self.device.trusts_kernels)
-            self._pipelines[source.text] = self.device.new_pipeline(kernel, BINDINGS[kernel], module, constants)
+            self._pipelines[source.text] = self.device.new_pipeline(source, module, constants)
         return self._pipelines[source.text]
 
 
@@ -186,7 +181,7 @@ class GpuSimulation:
             bound = self._buffers | {"before": self._buffers[before], "after": self._buffers[after]}
             struct = uniform_struct(KERNEL, "StepIndex")
             bound["at"] = self._buffers["at"], struct.stride * number, struct.fields.itemsize
-            self._groups[key] = self._device.bind(kernel, BINDINGS[kernel], bound)
+            self._groups[key] = self._device.bind(self._program.sources[kernel], bound)
         return self._groups[key]
 
     def put(self, planes: Planes, step: int = 0) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import TIMESTAMPS, Adapter, open_device
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.kernels import bindings
 from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
 
@@ -231,11 +230,10 @@ def _copy_buffers(device: GpuDevice) -> tuple[Any, Any]:
 
 
 def _dispatch(device: GpuDevice, name: str, text: str, buffers: dict[str, Any], groups: int) -> Dispatch:
-    """Return a dispatch of the shader `text`; `buffers` are its bindings in order, the last one writable."""
-    *reads, write = buffers
-    bound = bindings("", " ".join(reads), write)
-    pipeline = device.new_pipeline(name, bound, device.compile(Source(name, text, ())), {})
-    return Dispatch(name, pipeline, device.bind(name, bound, buffers), groups, 1)
+    """Return a dispatch of the shader `text`; `buffers` maps the names of its bindings to buffers."""
+    source = Source(name, text, ())
+    pipeline = device.new_pipeline(source, device.compile(source), {})
+    return Dispatch(name, pipeline, device.bind(source, buffers), groups, 1)
 
 
 def _opening(adapter: Adapter) -> float:

@@ -300,7 +300,7 @@ class Workspace:
 
     def _bind(self, kernel: str, bound: dict[str, Any]) -> Any:
         """Create the bind group of a kernel; `bound` maps binding names to buffers that replace the workspace's."""
-        return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
+        return self.device.bind(KERNELS[kernel].source, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
         # Only the fused steps of a training repeat often enough to be worth compiling for its sizes.

@@ -20,7 +20,6 @@ from difflogic.engine import job as jobs
 from difflogic.engine import search
 from difflogic.engine.job import TrainState, make_job
 from difflogic.errors import UsageError
-from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.plan import HISTORY
 from difflogic.gpu.recording import RecordedBuffer, RecordedRun, record
 from difflogic.gpu.shaders import load_source
@@ -107,7 +106,7 @@ def page_data(chosen: list[str]) -> Data:
     return {
         "difflogic": __version__,
         "kernels": {
-            name: {"code": load_source(name).text, "access": [binding.access for binding in KERNELS[name].bindings]}
+            name: {"code": load_source(name).text, "access": [binding.access for binding in load_source(name).bindings]}
             for name in sorted(kernels)
         },
         "presets": data,

@@ -6,7 +6,7 @@ sweeps, for every preset.
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from difflogic.circuits.export import wgsl
@@ -17,11 +17,11 @@ from difflogic.engine.job import make_job
 from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
 from difflogic.gpu import array_kernels, arrays, planner, simulation
-from difflogic.gpu.kernels import KERNELS, Binding
+from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import LINEAR_WG, LaunchConfig
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.recording import DEFAULT_LIMITS, RecordingDevice
-from difflogic.gpu.shaders import Source, load_source, shader_root
+from difflogic.gpu.shaders import Binding, Source, load_source, shader_root
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
@@ -62,21 +62,21 @@ def _generated() -> dict[str, Source]:
     return found
 
 
-def all_variants(sources: Iterable[str]) -> list[Variant]:
+def all_variants(sources: Mapping[str, Source]) -> list[Variant]:
     """Every variant of these modules. AssertionError where a module wants constants that no table gives."""
-    plain = [name for name in sources if "simulat" in name]
-    simulated = [Variant(name, {"WG": simulation.WG}, simulation.BINDINGS[simulation.KERNEL]) for name in plain]
+    plain = {name: source for name, source in sources.items() if "simulat" in name}
+    simulated = [Variant(name, {"WG": simulation.WG}, source.bindings) for name, source in plain.items()]
     found = {each.label: each for each in (*of_kernels(), *of_arrays(), *simulated, *of_blocks(sources))}
     known = {each.module for each in found.values()}
     return [*found.values(), *(Variant(name, {}) for name in sources if name not in known)]
 
 
-def of_blocks(sources: Iterable[str]) -> Iterator[Variant]:
+def of_blocks(sources: Mapping[str, Source]) -> Iterator[Variant]:
     """Simulations of several generations at once."""
-    for name in sources:
+    for name, source in sources.items():
         channels = CASES[name.removeprefix("blocked ")].channels if name.startswith("blocked ") else 0
         if channels and (tile := simulation.Tile.of(channels, 16384)):
-            yield Variant(name, tile.constants(channels), simulation.BINDINGS[simulation.BLOCKED])
+            yield Variant(name, tile.constants(channels), source.bindings)
 
 
 def of_kernels() -> Iterator[Variant]:
@@ -86,7 +86,7 @@ def of_kernels() -> Iterator[Variant]:
             constants = spec.constants(plan)
             if (key := (spec.name, tuple(constants.values()))) not in seen:
                 seen.add(key)
-                yield Variant(spec.name, constants, spec.bindings)
+                yield Variant(spec.name, constants, spec.source.bindings)
 
 
 def plans() -> Iterator[Plan]:
@@ -124,6 +124,7 @@ def of_arrays() -> Iterator[Variant]:
     lanes = (1, arrays.SHARERS // arrays.SIDE_BY_SIDE, arrays.SHARERS)
     for kernel in array_kernels.KERNELS.values():
         known = {"WG": (LINEAR_WG,), "LANES": lanes, "OP": tuple(range(len(kernel.ops)))}
-        values = [known.get(name, (0, 1)) for name in kernel.overrides]
+        values = [known.get(name, (0, 1)) for name in kernel.source.overrides]
         for chosen in itertools.product(*values):
-            yield Variant(kernel.path, dict(zip(kernel.overrides, chosen, strict=True)), kernel.bindings)
+            constants = dict(zip(kernel.source.overrides, chosen, strict=True))
+            yield Variant(kernel.source.name, constants, kernel.source.bindings)

@@ -16,6 +16,7 @@ from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.gpu.recording import DEFAULT_LIMITS, RecordingDevice, record
+from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch
 from difflogic.model.circuit import Circuit
 from difflogic.page.plans import page_config, recorded
@@ -38,14 +39,14 @@ class Watched(GpuDevice):
         self.made.append(super()._create(name, size, usage))
         return self.made[-1]
 
-    def bind(self, kernel: str, bindings: Any, buffers: dict[str, Any]) -> Any:
+    def bind(self, source: Source, buffers: dict[str, Any]) -> Any:
         parts = []
-        for binding in bindings:
+        for binding in source.bindings:
             given = buffers[binding.name]
             buffer, offset, size = given if isinstance(given, tuple) else (given, 0, given.size)
             parts.append((next(n for n, each in enumerate(self.made) if each is buffer), offset, size))
-        self.bound.append((kernel, parts))
-        return super().bind(kernel, bindings, buffers)
+        self.bound.append((source.name, parts))
+        return super().bind(source, buffers)
 
 
 def shape_of(dispatches: Sequence[Dispatch]) -> list[tuple[Any, ...]]:

@@ -9,10 +9,9 @@ import pytest
 
 from difflogic.gpu import arrays as gpu_arrays
 from difflogic.gpu.array_kernels import KERNELS, ArrayKernel
-from difflogic.gpu.kernels import Binding
-from difflogic.gpu.shaders import load_source, shader_root
+from difflogic.gpu.shaders import shader_root
 from difflogic.tensor.arrays import HostArrays
-from tests.gpu.test_bindings import BINDING, WORKGROUP, Header
+from tests.gpu.test_bindings import NUMBER, Header
 
 ROOT = shader_root() / "tensor"
 
@@ -30,21 +29,16 @@ def test_every_file_is_a_kernel() -> None:
     assert sorted(KERNELS) == sorted(path.stem for path in ROOT.glob("*.wgsl"))
 
 
-def test_bindings_and_overrides(kernel: ArrayKernel) -> None:
-    text = load_source(kernel.path).text
-    found = BINDING.findall(text)
-    assert [int(number) for number, *_ in found] == list(range(len(found)))
-    assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == kernel.bindings
-    assert sorted(re.findall(r"^override (\w+)", text, re.MULTILINE)) == sorted(kernel.overrides)
+def test_bindings(kernel: ArrayKernel) -> None:
+    found = NUMBER.findall(kernel.source.text)
+    assert [int(number) for number in found] == list(range(len(kernel.source.bindings)))
 
 
 def test_workgroup_memory_is_portable(kernel: ArrayKernel) -> None:
     """16 KiB, which the driver does not check."""
-    text = load_source(kernel.path).text
+    text = kernel.source.text
     sizes = {name: int(value) for name, value in re.findall(r"const (\w+) = (\d+)u;", text)}
-    found = WORKGROUP.findall(text)
-    assert len(found) == text.count("var<workgroup>")
-    assert sum((16 if kind.startswith("vec4") else 4) * sizes[length] for kind, length in found) <= 16384
+    assert kernel.source.workgroup_bytes({}) <= 16384
     for name in ("SHARERS", "ENTRIES"):
         assert sizes.get(name, getattr(gpu_arrays, name)) == getattr(gpu_arrays, name)
 
@@ -57,7 +51,9 @@ def test_reference_has_the_parameters_of_its_kernel(kernel: ArrayKernel) -> None
         name for name in inspect.signature(getattr(module, kernel.name)).parameters if "transpose_" not in name
     ]
     in_place = kernel.name == "adam"
-    bound = [each.name for each in kernel.bindings if each.access == "read" or (in_place and each.access != "uniform")]
+    bound = [
+        each.name for each in kernel.source.bindings if each.access == "read" or (in_place and each.access != "uniform")
+    ]
     assert [name for name in arguments if name not in ("op", "axes", "axis", "hyper")] == bound
     assert getattr(HostArrays, kernel.name) is getattr(module, kernel.name)
 
@@ -65,14 +61,14 @@ def test_reference_has_the_parameters_of_its_kernel(kernel: ArrayKernel) -> None
 def test_operations_have_one_order(kernel: ArrayKernel) -> None:
     assert tuple(getattr(reference_of(kernel), "OPS", ())) == kernel.ops
     if kernel.ops and kernel.name != "reduce":
-        cases = re.findall(r"case (\d+)u: ", load_source(kernel.path).text)
+        cases = re.findall(r"case (\d+)u: ", kernel.source.text)
         assert [int(case) for case in cases] == list(range(len(kernel.ops) - 1))
 
 
 def test_kernel_header_names_reference_dispatch_and_shapes(kernel: ArrayKernel) -> None:
-    header = Header.of(kernel.path)
+    header = Header.of(kernel.source.name)
     assert header.reference == f"difflogic/tensor/kernels/{kernel.name}.py"
-    for binding in kernel.bindings[1:]:
+    for binding in kernel.source.bindings[1:]:
         assert re.search(rf"\b{binding.name}\b", header.shapes), f"{binding.name} has no shape"
 
 
@@ -80,8 +76,8 @@ def test_the_table() -> None:
     """Compare the rows of shaders/tensor/README.md."""
     rows = ["| kernel | reads | writes | operations | dispatch |", "|--|--|--|--|--|"]
     for name, kernel in KERNELS.items():
-        reads = ", ".join(binding.name for binding in kernel.bindings if binding.access != "read_write")
-        writes = ", ".join(binding.name for binding in kernel.bindings if binding.access == "read_write")
-        dispatch = Header.of(kernel.path).dispatch.partition(".")[0].replace("\n", " ")
+        reads = ", ".join(binding.name for binding in kernel.source.bindings if binding.access != "read_write")
+        writes = ", ".join(binding.name for binding in kernel.source.bindings if binding.access == "read_write")
+        dispatch = Header.of(kernel.source.name).dispatch.partition(".")[0].replace("\n", " ")
         rows.append(f"| `{name}` | {reads} | {writes} | {', '.join(kernel.ops)} | {dispatch} |")
     assert [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")] == rows
