@@ -12,7 +12,6 @@
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/control.wgsl
-#import common/linear.wgsl
 #import common/parameters.wgsl
 #import common/power.wgsl
 

@@ -7,16 +7,13 @@
 // Shapes, per model: gradients [parameter rows, 16]; control [8].
 #import common/shape.wgsl
 #import common/finite.wgsl
+#import common/sum.wgsl
 #import common/control.wgsl
 #import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read_write> gradients: array<array<f32, 16>>;
 @group(0) @binding(2) var<storage, read_write> control: array<u32>;
-
-const SHARERS = 64u;
-
-var<workgroup> sums: array<f32, SHARERS>;
 
 @compute @workgroup_size(SHARERS)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -28,13 +25,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             sum += share * share;
         }
     }
-    sums[thread] = sum;
-    for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
-        workgroupBarrier();
-        if thread < reach { sums[thread] += sums[thread + reach]; }
-    }
-    workgroupBarrier();
-    let total = sums[0];
+    let total = joined_sum(sum, 1u, thread);
     if thread == 0u && !is_finite(total) { control[workgroup.y * CONTROL_WORDS + NONFINITE] = 1u; }
     if total <= 1.0 { return; }
     let norm = sqrt(total);

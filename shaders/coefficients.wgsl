@@ -7,7 +7,6 @@
 //     [gates * 3].
 #import common/shape.wgsl
 #import common/gates.wgsl
-#import common/linear.wgsl
 #import common/parameters.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;

@@ -5,6 +5,7 @@
 // Shapes, per model: loss_partials [J, chunks]; control [8]. history [ring, models] of (loss bits, skipped).
 #import common/shape.wgsl
 #import common/finite.wgsl
+#import common/sum.wgsl
 #import common/threefry.wgsl
 #import common/control.wgsl
 
@@ -12,10 +13,6 @@
 @group(0) @binding(1) var<storage, read> loss_partials: array<f32>;
 @group(0) @binding(2) var<storage, read_write> control: array<u32>;
 @group(0) @binding(3) var<storage, read_write> history: array<vec2<u32>>;
-
-const SHARERS = 64u;
-
-var<workgroup> sums: array<f32, SHARERS>;
 
 fn advance(at: u32) {
     let key = split_first(vec2<u32>(control[at], control[at + 1u]));
@@ -36,18 +33,14 @@ fn main(
             sum += loss_partials[(model * shape.judged + judged) * shape.chunks + chunk];
         }
     }
-    sums[thread] = sum;
-    for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
-        workgroupBarrier();
-        if thread < reach { sums[thread] += sums[thread + reach]; }
-    }
+    let loss = joined_sum(sum, 1u, thread);
     if thread > 0u { return; }
     let words = model * CONTROL_WORDS;
-    let skipped = select(1u, control[words + NONFINITE], is_finite(sums[0]));
+    let skipped = select(1u, control[words + NONFINITE], is_finite(loss));
     control[words + NONFINITE] = skipped;
     control[words + STEP] += 1u - skipped;
     control[words + SKIPPED] += skipped;
-    history[(control[words + EPOCH] % shape.history) * workgroups.y + model] = vec2<u32>(bitcast<u32>(sums[0]), skipped);
+    history[(control[words + EPOCH] % shape.history) * workgroups.y + model] = vec2<u32>(bitcast<u32>(loss), skipped);
     control[words + EPOCH] += 1u;
     advance(words + DATA_KEY);
     advance(words + TRAIN_KEY);

@@ -4,22 +4,18 @@
 // Shapes, per model: corners [D, samples]; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl
 #import common/corners.wgsl
-#import common/d_patches.wgsl
-#import common/linear.wgsl
+#import common/d_cell.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> corners: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read_write> d_patches: array<f32>;
 
-#import common/d_cell.wgsl
-
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let square = shape.damage_side * shape.damage_side;
-    for (var item = id.x; item < shape.batch * square * shape.channels; item += workgroups.x * WG) {
-        let sample = item / (square * shape.channels);
-        let cell = square_cell(corners[corner_index(id.y, mark.damage, of_batch(sample))], item / shape.channels);
+    let values = shape.batch * shape.damage_side * shape.damage_side * shape.channels;
+    for (var item = id.x; item < values; item += workgroups.x * WG) {
+        let cell = damaged_cell(id.y, mark.damage, item);
         if cell != OUTSIDE { scale_d_cell(id.y, cell, item % shape.channels, 0.0); }
     }
 }

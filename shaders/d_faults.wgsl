@@ -3,11 +3,8 @@
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: fault_keys [2]; listed [H*W], of all models; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl
-#import common/corners.wgsl
-#import common/d_patches.wgsl
-#import common/threefry.wgsl
-#import common/faults.wgsl
-#import common/linear.wgsl
+#import common/state_faults.wgsl
+#import common/d_cell.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;
@@ -15,19 +12,12 @@
 @group(0) @binding(3) var<storage, read> listed: array<u32>;
 @group(0) @binding(4) var<storage, read_write> d_patches: array<f32>;
 
-#import common/stuck_cells.wgsl
-#import common/d_cell.wgsl
-
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let flip_key = fault_key(id.y, OF_BATCH, FLIP_STREAM);
-    let stuck_key = fault_key(id.y, OF_BATCH, STUCK_STREAM);
+    let keys = keys_of(id.y, OF_BATCH);
     for (var item = id.x; item < shape.cells * shape.channels; item += workgroups.x * WG) {
-        let cell = item / shape.channels;
-        if stuck_cell(stuck_key, cell) > 0u {
-            scale_d_cell(id.y, cell, item % shape.channels, 0.0);
-        } else if flips(flip_key, item, mark.step) {
-            scale_d_cell(id.y, cell, item % shape.channels, -1.0);
-        }
+        let fault = fault_of(keys, item, mark.step);
+        let factor = select(0.0, -1.0, fault == FLIPPED);
+        if fault > 0u { scale_d_cell(id.y, item / shape.channels, item % shape.channels, factor); }
     }
 }

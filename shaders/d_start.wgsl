@@ -4,9 +4,6 @@
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes: d_next [chunks [first, end) of all models, patch nodes, 16]; per model, d_start [chunks, C, 16].
 #import common/shape.wgsl
-#import common/grid.wgsl
-#import common/states.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> at: StepRange;

@@ -3,10 +3,7 @@
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: corners [D, samples]; state [chunks, C, 16].
 #import common/shape.wgsl
-#import common/grid.wgsl
-#import common/states.wgsl
 #import common/corners.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;
@@ -15,10 +12,9 @@
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let square = shape.damage_side * shape.damage_side;
-    for (var item = id.x; item < shape.batch * square * shape.channels; item += workgroups.x * WG) {
-        let sample = item / (square * shape.channels);
-        let cell = square_cell(corners[corner_index(id.y, mark.damage, of_batch(sample))], item / shape.channels);
+    let values = shape.batch * shape.damage_side * shape.damage_side * shape.channels;
+    for (var item = id.x; item < values; item += workgroups.x * WG) {
+        let cell = damaged_cell(id.y, mark.damage, item);
         if cell != OUTSIDE { state[state_index(id.y, cell, item % shape.channels)] = 0.0; }
     }
 }

@@ -5,9 +5,7 @@
 // Dispatch: one workgroup; y = model.
 // Shapes, per model: control [8]; fault_keys [2], of the evaluation grids and of the batch.
 #import common/shape.wgsl
-#import common/threefry.wgsl
-#import common/control.wgsl
-#import common/linear.wgsl
+#import common/keys.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
@@ -16,6 +14,5 @@
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x > 0u { return; }
-    let at = id.y * CONTROL_WORDS + TRAIN_KEY;
-    fault_keys[2u * id.y + 1u] = split_second(vec2<u32>(control[at], control[at + 1u]));
+    fault_keys[2u * id.y + 1u] = subkey(id.y, TRAIN_KEY);
 }

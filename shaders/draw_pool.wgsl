@@ -5,10 +5,7 @@
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; pool [pool, ceil(H*W*C / 32)] words of 32 values; state [chunks, C, 16]; places [B].
 #import common/shape.wgsl
-#import common/states.wgsl
-#import common/threefry.wgsl
-#import common/control.wgsl
-#import common/linear.wgsl
+#import common/keys.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
@@ -20,15 +17,13 @@ const STREAM = 0x706f6f6cu;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let at = id.y * CONTROL_WORDS + DATA_KEY;
-    let sub = split_second(vec2<u32>(control[at], control[at + 1u]));
-    let low = split_second(fold_in(sub, STREAM));
+    let key = split_second(fold_in(subkey(id.y, DATA_KEY), STREAM));
     let part = shape.pool / shape.batch;
     let grid = shape.height * shape.width;
     for (var item = id.x; item < shape.batch * shape.grid_words; item += workgroups.x * WG) {
         let sample = item / shape.grid_words;
         let first = item % shape.grid_words * WORD;
-        let place = sample * part + random_word(low, sample, shape.batch) % part;
+        let place = sample * part + random_word(key, sample, shape.batch) % part;
         if first == 0u { places[id.y * shape.batch + sample] = place; }
         let word = pool[(id.y * shape.pool + place) * shape.grid_words + first / WORD];
         for (var value = first; value < min(first + WORD, grid * shape.channels); value++) {

@@ -6,11 +6,8 @@
 // Shapes, per model: control [8]; state [chunks, C, 16]; targets [J, chunks, loss_channels, 16]. For all models, in
 //     words of 32 values: x [N, ceil(H*W*C_in / 32)]; y [N, ceil(J*H*W*loss_channels / 32)] of (values, which count).
 #import common/shape.wgsl
-#import common/states.wgsl
 #import common/targets.wgsl
-#import common/threefry.wgsl
-#import common/control.wgsl
-#import common/linear.wgsl
+#import common/keys.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
@@ -20,13 +17,6 @@
 @group(0) @binding(5) var<storage, read_write> targets: array<f32>;
 
 const STREAM = 0x73616d70u;
-
-// High word of a product; no sum of 16-bit parts exceeds 32 bits.
-fn high_word(a: u32, b: u32) -> u32 {
-    let middle = (a >> 16u) * (b & 0xffffu) + (((a & 0xffffu) * (b & 0xffffu)) >> 16u);
-    let other = (a & 0xffffu) * (b >> 16u) + (middle & 0xffffu);
-    return (a >> 16u) * (b >> 16u) + (middle >> 16u) + (other >> 16u);
-}
 
 fn begin(model: u32, sample: u32, first: u32, word: u32) {
     let grid = shape.height * shape.width;
@@ -48,15 +38,14 @@ fn ask(model: u32, sample: u32, first: u32, word: vec2<u32>) {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let at = id.y * CONTROL_WORDS + DATA_KEY;
-    let key = fold_in(split_second(vec2<u32>(control[at], control[at + 1u])), STREAM);
+    let key = fold_in(subkey(id.y, DATA_KEY), STREAM);
     let grid = shape.height * shape.width;
     let x_words = (grid * shape.given + WORD - 1u) / WORD;
     let y_words = (grid * shape.targets * shape.loss_channels + WORD - 1u) / WORD;
     for (var item = id.x; item < shape.batch * (x_words + y_words); item += workgroups.x * WG) {
         let sample = item / (x_words + y_words);
         let word = item % (x_words + y_words);
-        let drawn = high_word(random_word(key, sample, shape.batch), shape.dataset);
+        let drawn = random_below(shape.dataset, key, sample, shape.batch);
         if word < x_words {
             begin(id.y, sample, word * WORD, x[drawn * x_words + word]);
         } else {

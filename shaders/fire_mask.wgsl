@@ -5,9 +5,7 @@
 // Dispatch: x = ceil(pairs / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; masks [T, H*W].
 #import common/shape.wgsl
-#import common/threefry.wgsl
-#import common/control.wgsl
-#import common/linear.wgsl
+#import common/keys.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
@@ -20,8 +18,7 @@ fn fires(word: u32) -> f32 {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let at = id.y * CONTROL_WORDS + TRAIN_KEY;
-    var chain = split_second(vec2<u32>(control[at], control[at + 1u]));
+    var chain = subkey(id.y, TRAIN_KEY);
     let count = shape.height * shape.width;
     let half = (count + 1u) / 2u;
     var step = 0u;

@@ -61,7 +61,6 @@ fn writes_nodes() -> bool {
     return true;
 }
 
-#import common/inputs.wgsl
 #import common/slots.wgsl
 #import common/moments.wgsl
 #import common/d_trees.wgsl

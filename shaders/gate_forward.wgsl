@@ -7,7 +7,6 @@
 //     masks [T, H*W]; state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] if
 //     nodes are stored for the backward pass, else [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
-#import common/masks.wgsl
 #import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;

@@ -12,10 +12,8 @@
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/finite.wgsl
-#import common/threefry.wgsl
 #import common/faults.wgsl
 #import common/control.wgsl
-#import common/linear.wgsl
 #import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
@@ -47,51 +45,23 @@ fn sum_share(model: u32, gate: u32, share: u32, part: u32) -> vec4<f32> {
     return sum;
 }
 
-fn logit_gradients(probs_: array<f32, 16>, moments: vec4<f32>) -> array<f32, 16> {
-    var probs = probs_;
-    var d: array<f32, 16>;
-    var mean = 0.0;
-    for (var i = 0u; i < GATES; i++) {
-        d[i] = dot(gate_coefficients(i), moments);
-        mean += probs[i] * d[i];
-    }
-    for (var i = 0u; i < GATES; i++) { d[i] = probs[i] * (d[i] - mean); }
-    return d;
-}
-
 fn is_stuck(model: u32, gate: u32) -> bool {
     if shape.stuck_gates == 0u { return false; }
     let words = model * CONTROL_WORDS + TRAIN_KEY;
-    return stuck_gate(vec2<u32>(atomicLoad(&control[words]), atomicLoad(&control[words + 1u])), gate) > 0u;
+    let key = vec2<u32>(atomicLoad(&control[words]), atomicLoad(&control[words + 1u]));
+    return stuck_gate(split_second(key), gate) > 0u;
 }
 
-fn put_gradient(model: u32, row: u32, i: u32, d: f32) {
-    if !is_finite(d) { atomicMax(&control[model * CONTROL_WORDS + NONFINITE], 1u); }
-    gradients[model * parameter_rows() + row][i] = d;
-}
-
-// Gradients of a gate's wire logits from the moments of its candidates, and 0 after those of the last gate.
-fn put_wire_gradients(model: u32, gate: u32, moments_: array<vec4<f32>, 8>, stuck: bool) {
-    var moments = moments_;
-    for (var side = 0u; side < 2u; side++) {
-        let first = (2u * gate + side) * CANDIDATES;
-        let row = shape.gates + first / GATES;
-        let values = logits[model * parameter_rows() + row];
-        var share = choice(values, first % GATES).share;
-        var mean = 0.0;
-        for (var i = 0u; i < CANDIDATES; i++) {
-            let k = side * CANDIDATES + i;
-            mean += share[first % GATES + i] * moments[k / 4u][k % 4u];
-        }
-        for (var i = 0u; i < CANDIDATES; i++) {
-            let k = side * CANDIDATES + i;
-            let d = share[first % GATES + i] * (moments[k / 4u][k % 4u] - mean);
-            put_gradient(model, row, first % GATES + i, select(d, 0.0, stuck));
-        }
-    }
-    if gate + 1u < shape.gates { return; }
-    for (var i = 2u * CANDIDATES * shape.gates; i < (parameter_rows() - shape.gates) * GATES; i++) {
-        gradients[model * parameter_rows() + shape.gates + i / GATES][i % GATES] = 0.0;
+// Put the gradients of `count` logits of a row, from `first` on, whose shares in their softmax have the adjoints `d`.
+fn put_gradients(model: u32, row: u32, first: u32, count: u32, d: array<f32, 16>, stuck: bool) {
+    var d_share = d;
+    var share = choice(logits[model * parameter_rows() + row], first, count).share;
+    var mean = 0.0;
+    for (var i = 0u; i < count; i++) { mean += share[first + i] * d_share[i]; }
+    for (var i = 0u; i < count; i++) {
+        let d_logit = select(share[first + i] * (d_share[i] - mean), 0.0, stuck);
+        if !is_finite(d_logit) { atomicMax(&control[model * CONTROL_WORDS + NONFINITE], 1u); }
+        gradients[model * parameter_rows() + row][first + i] = d_logit;
     }
 }
 
@@ -115,11 +85,23 @@ fn main(
         }
         if part == 0u { of_function = sums[thread]; } else { of_wires[part - 1u] = sums[thread]; }
     }
-    if share == 0u && gate < shape.gates {
-        let stuck = is_stuck(model, gate);
-        var d = logit_gradients(softmax(logits[model * parameter_rows() + gate]), of_function);
-        if stuck { d = array<f32, 16>(); }
-        for (var i = 0u; i < GATES; i++) { put_gradient(model, gate, i, d[i]); }
-        if CANDIDATES > 1u { put_wire_gradients(model, gate, of_wires, stuck); }
+    if share > 0u || gate >= shape.gates { return; }
+    let stuck = is_stuck(model, gate);
+    var d: array<f32, 16>;
+    for (var i = 0u; i < GATES; i++) { d[i] = dot(gate_coefficients(i), of_function); }
+    put_gradients(model, gate, 0u, GATES, d, stuck);
+    if CANDIDATES == 1u { return; }
+    for (var side = 0u; side < 2u; side++) {
+        let first = (2u * gate + side) * CANDIDATES;
+        for (var i = 0u; i < CANDIDATES; i++) {
+            let k = side * CANDIDATES + i;
+            d[i] = of_wires[k / 4u][k % 4u];
+        }
+        put_gradients(model, shape.gates + first / GATES, first % GATES, CANDIDATES, d, stuck);
+    }
+    if gate + 1u < shape.gates { return; }
+    // The last row has no more wires.
+    for (var i = 2u * CANDIDATES * shape.gates; i < (parameter_rows() - shape.gates) * GATES; i++) {
+        gradients[model * parameter_rows() + shape.gates + i / GATES][i % GATES] = 0.0;
     }
 }

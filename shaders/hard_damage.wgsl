@@ -3,10 +3,7 @@
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: corners [D, samples]; words [chunks, C, 16].
 #import common/shape.wgsl
-#import common/grid.wgsl
-#import common/states.wgsl
 #import common/corners.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;

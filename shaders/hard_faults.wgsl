@@ -3,20 +3,13 @@
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: fault_keys [2]; listed [H*W], of all models; words [chunks, C, 16].
 #import common/shape.wgsl
-#import common/grid.wgsl
-#import common/states.wgsl
-#import common/corners.wgsl
-#import common/threefry.wgsl
-#import common/faults.wgsl
-#import common/linear.wgsl
+#import common/state_faults.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> fault_keys: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read> listed: array<u32>;
 @group(0) @binding(4) var<storage, read_write> words: array<u32>;
-
-#import common/stuck_cells.wgsl
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
@@ -28,19 +21,18 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
         let whose = select(OF_PROBES, OF_BATCH, word / grid >= shape.probe_groups);
         if whose == OF_BATCH && mark.step == 0u { continue; }  // as the soft pass left it
         let first = (word / grid - whose * shape.probe_groups) * WORD;
-        let flip_key = fault_key(id.y, whose, FLIP_STREAM);
-        let stuck_key = fault_key(id.y, whose, STUCK_STREAM);
+        let keys = keys_of(id.y, whose);
         var flipped = 0u;
-        var stuck = 0u;
+        var zeros = 0u;
         var ones = 0u;
         for (var bit = 0u; bit < WORD; bit++) {
             let cell = (first + bit) * grid + word % grid;
-            let code = stuck_cell(stuck_key, cell);
-            stuck |= u32(code > 0u) << bit;
-            ones |= u32(code == 2u) << bit;
-            flipped |= u32(flips(flip_key, cell * shape.channels + channel, mark.step)) << bit;
+            let fault = fault_of(keys, cell * shape.channels + channel, mark.step);
+            flipped |= u32(fault == FLIPPED) << bit;
+            zeros |= u32(fault == 1u) << bit;
+            ones |= u32(fault == 2u) << bit;
         }
         let at = state_index(id.y, word, channel);
-        words[at] = ((words[at] ^ flipped) & ~stuck) | ones;
+        words[at] = ((words[at] ^ flipped) & ~zeros) | ones;
     }
 }

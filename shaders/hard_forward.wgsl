@@ -7,7 +7,6 @@
 //     coefficients.wgsl; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; values [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
-#import common/masks.wgsl
 #import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;

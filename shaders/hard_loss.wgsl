@@ -4,10 +4,6 @@
 // Shapes, per model: words [chunks, C, 16]; hard_targets [J, groups*H*W, loss_channels] of (values, mask that counts);
 //     counts [groups] of (mismatches, bits of the samples with any), flat.
 #import common/shape.wgsl
-#import common/grid.wgsl
-#import common/states.wgsl
-#import common/corners.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;

@@ -8,10 +8,8 @@
 // Shapes, per model: control [8]; logits [parameter rows, 16]; coefficients [gates, record].
 #import common/shape.wgsl
 #import common/gates.wgsl
-#import common/threefry.wgsl
+#import common/keys.wgsl
 #import common/faults.wgsl
-#import common/control.wgsl
-#import common/linear.wgsl
 #import common/candidates.wgsl
 #import common/shares.wgsl
 
@@ -27,35 +25,32 @@ fn share(epoch: u32) -> u32 {
     return shape.harden_peak * grown / shape.harden_length;
 }
 
-fn is_drawn(gate: u32, epoch: u32, train_key: vec2<u32>) -> bool {
-    let key = fold_in(split_second(train_key), STREAM);
-    let half = (shape.gates + 1u) / 2u;
-    let pair = random_pair(key, gate % half, shape.gates);
-    return select(pair.y, pair.x, gate < half) >> 16u < share(epoch);
+fn is_drawn(gate: u32, epoch: u32, key: vec2<u32>) -> bool {
+    return random_word(fold_in(key, STREAM), gate, shape.gates) >> 16u < share(epoch);
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x >= parameter_rows() { return; }
     let row = id.y * parameter_rows() + id.x;
-    let words = id.y * CONTROL_WORDS;
-    let train_key = vec2<u32>(control[words + TRAIN_KEY], control[words + TRAIN_KEY + 1u]);
-    let epoch = control[words + EPOCH];
+    let key = subkey(id.y, TRAIN_KEY);
+    let epoch = control[id.y * CONTROL_WORDS + EPOCH];
     if id.x >= shape.gates {
         for (var first = 0u; first < GATES; first += CANDIDATES) {
             let wire = ((id.x - shape.gates) * GATES + first) / CANDIDATES;
             if wire >= 2u * shape.gates { return; }
-            put_shares(id.y, wire, first, choice(logits[row], first), is_drawn(wire / 2u, epoch, train_key));
+            put_shares(id.y, wire, first, choice(logits[row], first, CANDIDATES), is_drawn(wire / 2u, epoch, key));
         }
         return;
     }
     let to = (id.y * shape.gates + id.x) * record();
-    let stuck = stuck_gate(train_key, id.x);
+    let stuck = stuck_gate(key, id.x);
+    let made = choice(logits[row], 0u, GATES);
     if stuck > 0u {
         coefficients[to] = vec4<f32>(f32(stuck - 1u), 0.0, 0.0, 0.0);
-    } else if is_drawn(id.x, epoch, train_key) {
-        coefficients[to] = gate_coefficients(hard_gate(logits[row]));
+    } else if is_drawn(id.x, epoch, key) {
+        coefficients[to] = gate_coefficients(made.best);
     } else {
-        coefficients[to] = mixture(logits[row]);
+        coefficients[to] = mixture(made.share);
     }
 }

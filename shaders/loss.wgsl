@@ -8,10 +8,9 @@
 // Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], the last row;
 //     d_patches [chunks, C * adjoints, 16]; loss_partials [J, chunks], the last row; control [8].
 #import common/shape.wgsl
-#import common/states.wgsl
 #import common/targets.wgsl
 #import common/control.wgsl
-#import common/linear.wgsl
+#import common/d_patches.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> state: array<f32>;
@@ -19,8 +18,6 @@
 @group(0) @binding(3) var<storage, read_write> d_patches: array<f32>;
 @group(0) @binding(4) var<storage, read_write> loss_partials: array<f32>;
 @group(0) @binding(5) var<storage, read_write> control: array<u32>;
-
-#import common/d_patches.wgsl
 
 // Errors of one channel in a chunk's cells; each invocation adds their squares in order.
 var<workgroup> errors: array<f32, CELLS_PER_CHUNK>;

@@ -5,9 +5,7 @@
 //     [chunks, C, 16] and hard_targets [J, groups*H*W, loss_channels] of (values, mask that counts) of the hard shape;
 //     counts [groups] of (mismatches, bits of the samples with any).
 #import common/shape.wgsl
-#import common/states.wgsl
 #import common/targets.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> hard_shape: Shape;

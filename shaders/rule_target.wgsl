@@ -3,9 +3,6 @@
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, 1, 16]. rule [512], 0 or 1, for all models.
 #import common/shape.wgsl
-#import common/grid.wgsl
-#import common/states.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> state: array<f32>;

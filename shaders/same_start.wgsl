@@ -3,8 +3,6 @@
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; same [H*W, C], for all models.
 #import common/shape.wgsl
-#import common/states.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> same: array<f32>;

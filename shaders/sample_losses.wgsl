@@ -4,16 +4,12 @@
 //     the sum depends on it.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16]; sample_losses [B].
 #import common/shape.wgsl
-#import common/states.wgsl
+#import common/sum.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> state: array<f32>;
 @group(0) @binding(2) var<storage, read> targets: array<f32>;
 @group(0) @binding(3) var<storage, read_write> sample_losses: array<f32>;
-
-const SHARERS = 64u;
-
-var<workgroup> sums: array<f32, SHARERS>;
 
 fn squared_error(model: u32, cell: u32, channel: u32) -> f32 {
     let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;
@@ -34,12 +30,7 @@ fn main(
         for (var item = thread; item < grid * shape.loss_channels; item += SHARERS) {
             sum += squared_error(workgroup.y, sample * grid + item % grid, item / grid);
         }
-        sums[thread] = sum;
-        for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
-            workgroupBarrier();
-            if thread < reach { sums[thread] += sums[thread + reach]; }
-        }
-        if thread == 0u { sample_losses[workgroup.y * shape.batch + sample] = sums[0]; }
-        workgroupBarrier();
+        let loss = joined_sum(sum, 1u, thread);
+        if thread == 0u { sample_losses[workgroup.y * shape.batch + sample] = loss; }
     }
 }

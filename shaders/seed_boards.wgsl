@@ -5,10 +5,7 @@
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state [chunks, 1, 16].
 #import common/shape.wgsl
-#import common/states.wgsl
-#import common/threefry.wgsl
-#import common/control.wgsl
-#import common/linear.wgsl
+#import common/keys.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
@@ -16,11 +13,10 @@
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let at = id.y * CONTROL_WORDS + DATA_KEY;
-    let low = split_second(split_second(vec2<u32>(control[at], control[at + 1u])));
+    let key = split_second(subkey(id.y, DATA_KEY));
     let grid = shape.height * shape.width;
     for (var cell = id.x; cell < shape.cells; cell += workgroups.x * WG) {
-        let board = random_word(low, cell / grid, shape.batch);
+        let board = random_word(key, cell / grid, shape.batch);
         state[state_index(id.y, cell, 0u)] = f32((board >> (grid - 1u - cell % grid)) & 1u);
     }
 }

@@ -6,11 +6,7 @@
 // Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16];
 //     d_judged [J-1, chunks, loss_channels, 16]; loss_partials [J, chunks].
 #import common/shape.wgsl
-#import common/grid.wgsl
-#import common/states.wgsl
 #import common/targets.wgsl
-#import common/corners.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;

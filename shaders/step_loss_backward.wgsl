@@ -3,9 +3,7 @@
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl
-#import common/corners.wgsl
 #import common/d_patches.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;

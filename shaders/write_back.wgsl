@@ -5,9 +5,7 @@
 // Shapes, per model: control [8]; state, fresh [chunks, C, 16]; sample_losses, places [B];
 //     pool [pool, ceil(H*W*C / 32)] words of 32 values.
 #import common/shape.wgsl
-#import common/states.wgsl
 #import common/control.wgsl
-#import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;

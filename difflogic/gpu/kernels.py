@@ -139,7 +139,7 @@ _ONE_WORKGROUP = Linear(lambda _: 1)
 _GRIDS: dict[str, Linear | Tiled] = {
     "coefficients": _PARAMETERS,
     "harden": _PARAMETERS,
-    "seed_grid": Linear(lambda plan: -(-plan.state_values // 2)),
+    "seed_grid": _STATE,
     "seed_boards": _CELLS,
     "same_start": _STATE,
     "draw_pool": _POOL_WORDS,

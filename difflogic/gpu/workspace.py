@@ -82,7 +82,7 @@ class Workspace:
         rows = [{"step": step, **span._asdict()} for _, step, span in keys]
         ranges = self._blocks("at", uniform_struct("common/shape", "StepRange"), rows)
         self._step_ranges = dict(zip(keys, ranges, strict=True))
-        events = uniform_struct("common/corners", "EventIndex")
+        events = uniform_struct("common/shape", "EventIndex")
         self._event_indices = self._blocks("mark", events, event_indices(plan.shape))
 
     def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:

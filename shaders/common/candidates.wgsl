@@ -18,22 +18,3 @@ fn parameter_rows() -> u32 {
 fn id_at(model: u32, gate: u32) -> u32 {
     return model * shape.gates * select(3u, 1u, CANDIDATES == 1u) + gate;
 }
-
-struct Choice { share: array<f32, 16>, best: u32 }
-
-// Softmax of the logits [first, first + CANDIDATES); among equal logits, the first is the best.
-fn choice(logits: array<f32, 16>, first: u32) -> Choice {
-    var values = logits;
-    var best = first;
-    for (var i = first; i < first + CANDIDATES; i++) {
-        if values[i] > values[best] { best = i; }
-    }
-    let largest = values[best];
-    var sum = 0.0;
-    for (var i = first; i < first + CANDIDATES; i++) {
-        values[i] = exp(values[i] - largest);
-        sum += values[i];
-    }
-    for (var i = first; i < first + CANDIDATES; i++) { values[i] /= sum; }
-    return Choice(values, best - first);
-}

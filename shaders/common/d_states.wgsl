@@ -1,6 +1,15 @@
-// Parts of a state's adjoint: cells that fired pass it to the circuit, others keep it. Needs `at`, `masks`, `d_next`.
-#import common/d_state.wgsl
-#import common/masks.wgsl
+// Adjoint of a state, gathered from the adjoints that the next step has passed on. Cells that fired pass it to the
+// circuit, others keep it. Needs `shape`, `at`, `d_next`, common/step.wgsl.
+#import common/d_patches.wgsl
+
+fn d_state(model: u32, cell: u32, channel: u32) -> f32 {
+    var sum = 0.0;
+    for (var f = 0u; f < rolled(shape.adjoints); f++) {
+        let there = patch_reader(cell, f);
+        if there != OUTSIDE { sum += d_next[d_patch_index(model, there, channel * shape.adjoints + f)]; }
+    }
+    return sum;
+}
 
 // Part of a state's adjoint that reaches the circuit or, if `kept`, bypasses it.
 fn d_reaching(model: u32, cell: u32, channel: u32, kept: bool) -> f32 {

@@ -1,10 +1,8 @@
 // Random faults: threefry has a key per kind, and counters per gate, cell or bit. Reference: difflogic/engine/events.py
-// Needs `shape`, common/threefry.wgsl.
+// Needs `shape`.
+#import common/threefry.wgsl
 
-const FLIP_STREAM = 0x666c6970u;
-const STUCK_STREAM = 0x73747563u;
 const GATE_STREAM = 0x67617465u;
-
 const EITHER = 2u;
 
 // 0 for an item that works, 1 if it is stuck at 0, 2 if it is stuck at 1; `key` is the key of its kind.
@@ -14,11 +12,7 @@ fn drawn_fault(key: vec2<u32>, index: u32, below: u32) -> u32 {
     return 1u + select(shape.stuck_value, words.y & 1u, shape.stuck_value == EITHER);
 }
 
-// True if a bit of a sample flips before a step; bits are numbered in the order of [samples, H, W, C].
-fn flips(key: vec2<u32>, index: u32, step: u32) -> bool {
-    return threefry(key, vec2<u32>(index, step)).x < shape.flip;
-}
-
-fn stuck_gate(train_key: vec2<u32>, gate: u32) -> u32 {
-    return drawn_fault(fold_in(split_second(train_key), GATE_STREAM), gate, shape.stuck_gates);
+// `key`: the subkey of the train key.
+fn stuck_gate(key: vec2<u32>, gate: u32) -> u32 {
+    return drawn_fault(fold_in(key, GATE_STREAM), gate, shape.stuck_gates);
 }

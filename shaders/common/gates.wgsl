@@ -7,33 +7,30 @@ fn gate_coefficients(id: u32) -> vec4<f32> {
     return vec4<f32>(f.x, f.z - f.x, f.y - f.x, f.w - f.z - f.y + f.x);
 }
 
-fn softmax(logits: array<f32, 16>) -> array<f32, 16> {
-    var probs = logits;
-    var largest = probs[0];
-    // The largest logit is subtracted, so that no exponential overflows.
-    for (var i = 1u; i < GATES; i++) { largest = max(largest, probs[i]); }
+struct Choice { share: array<f32, 16>, best: u32 }
+
+// Softmax of the logits [first, first + count), and the index of the largest logit; of equal logits, the first.
+fn choice(logits: array<f32, 16>, first: u32, count: u32) -> Choice {
+    var shares = logits;
+    var best = first;
+    var largest = shares[first];
+    for (var i = first; i < first + count; i++) {
+        if shares[i] > largest { best = i; }
+        largest = max(largest, shares[i]);
+    }
     var sum = 0.0;
-    for (var i = 0u; i < GATES; i++) {
-        probs[i] = exp(probs[i] - largest);
-        sum += probs[i];
+    // The largest logit is subtracted, so that no exponential overflows.
+    for (var i = first; i < first + count; i++) {
+        shares[i] = exp(shares[i] - largest);
+        sum += shares[i];
     }
-    for (var i = 0u; i < GATES; i++) { probs[i] /= sum; }
-    return probs;
+    for (var i = first; i < first + count; i++) { shares[i] /= sum; }
+    return Choice(shares, best - first);
 }
 
-fn mixture(logits: array<f32, 16>) -> vec4<f32> {
-    var probs = softmax(logits);
+fn mixture(shares: array<f32, 16>) -> vec4<f32> {
+    var share = shares;
     var mixed = vec4<f32>();
-    for (var i = 0u; i < GATES; i++) { mixed += probs[i] * gate_coefficients(i); }
+    for (var i = 0u; i < GATES; i++) { mixed += share[i] * gate_coefficients(i); }
     return mixed;
-}
-
-// Ties go to the lowest id.
-fn hard_gate(logits: array<f32, 16>) -> u32 {
-    var values = logits;
-    var best = 0u;
-    for (var i = 1u; i < GATES; i++) {
-        if values[i] > values[best] { best = i; }
-    }
-    return best;
 }

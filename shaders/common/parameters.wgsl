@@ -4,14 +4,15 @@
 
 fn put_parameters(model: u32, row: u32, logits: array<f32, 16>) {
     if row < shape.gates {
-        coefficients[(model * shape.gates + row) * record()] = mixture(logits);
-        gate_ids[id_at(model, row)] = hard_gate(logits);
+        let made = choice(logits, 0u, GATES);
+        coefficients[(model * shape.gates + row) * record()] = mixture(made.share);
+        gate_ids[id_at(model, row)] = made.best;
         return;
     }
     for (var first = 0u; first < GATES; first += CANDIDATES) {
         let wire = ((row - shape.gates) * GATES + first) / CANDIDATES;
         if wire >= 2u * shape.gates { return; }
-        let made = choice(logits, first);
+        let made = choice(logits, first, CANDIDATES);
         put_shares(model, wire, first, made, false);
         gate_ids[id_at(model, shape.gates + wire)] = made.best;
     }

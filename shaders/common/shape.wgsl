@@ -4,6 +4,8 @@
 // together; the last chunks may contain cells past the end, which are 0 and add nothing.
 // A hard state packs 32 samples into each word. For hard kernels a "cell" is such a word, and `batch`
 // counts groups of 32 samples: first those of the evaluation grids, then those of the training batch.
+#import common/linear.wgsl
+#import common/grid.wgsl
 
 alias Chunk = array<vec4<f32>, 4>;
 alias WordChunk = array<vec4<u32>, 4>;
@@ -30,6 +32,9 @@ struct Shape {
 // CA step and range that a dispatch of a fused step computes: tiles [first, end) of all models and, if tiles consist
 // of blocks, chunks [first_part, end_part) of each. Adjoints of patches are bound from chunk `window` on.
 struct StepRange { step: u32, first: u32, end: u32, first_part: u32, end_part: u32, window: u32 }
+
+// Step of a state, and its indices in the lists of damaged and evaluated states, if any.
+struct EventIndex { damage: u32, judged: u32, step: u32 }
 
 // Gate of an instance in a level; the replicas of a gate, one per channel or only one, are consecutive.
 fn gate_of(level: vec4<u32>, instance: u32) -> u32 {

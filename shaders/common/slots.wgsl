@@ -1,5 +1,22 @@
 // Slots: adjoints that the readers of a node send to it. Reference: difflogic/reference/kernels/gate_backward.py
-// Needs `shape`, `edges`, `values`, `near`, `d_patches`, `d_states`.
+// Needs `shape`, `edges`, `kept`, `values`, `near`, `d_patches`, `d_states`.
+
+// Values of nodes that the forward pass has stored, or that have been recomputed.
+fn input(node: u32, base: u32, quarter: u32) -> vec4<f32> {
+    let place = place_of(node, shape.nodes, base, quarter);
+    if KEEP == 0u { return values[place.chunk][place.four]; }
+    return bitcast<vec4<f32>>(kept[place.chunk][place.four]);
+}
+
+fn inputs(node: u32, base: u32) -> Chunk {
+    return Chunk(input(node, base, 0u), input(node, base, 1u), input(node, base, 2u), input(node, base, 3u));
+}
+
+// Index in `near` of a node that a level reads while a step is recomputed under SPLIT.
+fn near_input(level: u32, node: u32) -> u32 {
+    if node < shape.patch_nodes { return node; }
+    return near_level(level - 1u) + node - node_of(shape.level_table[level - 1u].x);
+}
 
 // Under SPLIT only the slots of the patch lie in storage, which the last barrier of a step makes visible; those of the
 // two levels that are at work lie in workgroup memory.

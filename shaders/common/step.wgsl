@@ -1,15 +1,20 @@
 // Values of all nodes of a chunk in one CA step, soft or hard. One is a cell's value; Four are values of four cells, or
 // a gate's form (common/soft.wgsl, hard_forward.wgsl). References: difflogic/reference/kernels/gate_forward.py and
-// hard_forward.py. Needs `shape`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`,
+// hard_forward.py. Needs `shape`, `masks`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`,
 // `wire(model, place)`, `instance_at(model, place)`, `near_input(level, node)` (index in `near`), `state_value(index)`,
 // `mixed(model, gate, place, side, base, quarter)` (an input with candidates), and `writes_nodes()` (true if nodes are
 // read after the step, and not only by the next level).
-#import common/grid.wgsl
-#import common/states.wgsl
 #import common/tile.wgsl
 #import common/trees.wgsl
 #import common/nodes.wgsl
 #import common/levels.wgsl
+
+// Fire masks are [models, T, H*W]: 0 for a cell that keeps its old state.
+fn keeps_old_state(model: u32, step: u32, cell: u32) -> bool {
+    if shape.asynchronous == 0u { return false; }
+    let grid = shape.height * shape.width;
+    return masks[(model * shape.steps + step) * grid + cell % grid] == 0.0;
+}
 
 // 1: a cell reads its patch. 0: it reads only itself, as in a feed-forward circuit; a channel is one patch node.
 override PERCEIVES: u32 = 1u;

@@ -3,6 +3,7 @@
 // FOURS: along the last axis each operand has stride 1, in complete fours, or stride 0 under REPEAT_A or REPEAT_B. The
 // last size then counts fours, and so do the other strides of an operand with stride 1. Without FOURS, each entry is
 // looked up separately.
+#import common/linear.wgsl
 
 struct Strided {
     fours: u32,  // of the result

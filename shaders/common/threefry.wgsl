@@ -42,13 +42,20 @@ fn random_pair(key: vec2<u32>, i: u32, count: u32) -> vec2<u32> {
     return threefry(key, vec2<u32>(i, select(0u, second, second < count)));
 }
 
-// Five words: the counters 0 1 2 3 4 and a 0 make the pairs (0, 3), (1, 4), (2, 0), whose six words are 0, 3, 1, 4, 2
-// and one that is dropped.
-// Word i of random_bits(key, count).
+// Word i of random_bits(key, count). Five words: the counters 0 1 2 3 4 and a 0 make the pairs (0, 3), (1, 4), (2, 0),
+// whose six words are 0, 3, 1, 4, 2 and one that is dropped.
 fn random_word(key: vec2<u32>, i: u32, count: u32) -> u32 {
     let half = (count + 1u) / 2u;
     let words = random_pair(key, i % half, count);
     return select(words.y, words.x, i < half);
+}
+
+// The word as a number below `end`: the high word of their product, in which no sum of 16-bit parts exceeds 32 bits.
+fn random_below(end: u32, key: vec2<u32>, i: u32, count: u32) -> u32 {
+    let word = random_word(key, i, count);
+    let middle = (word >> 16u) * (end & 0xffffu) + (((word & 0xffffu) * (end & 0xffffu)) >> 16u);
+    let other = (word & 0xffffu) * (end >> 16u) + (middle & 0xffffu);
+    return (word >> 16u) * (end >> 16u) + (middle >> 16u) + (other >> 16u);
 }
 
 fn fold_in(key: vec2<u32>, data: u32) -> vec2<u32> {

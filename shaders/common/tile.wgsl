@@ -19,7 +19,6 @@ fn rolled_unless_split(end: u32) -> u32 {
 
 // WG = 8, LANES = 2: invocations 0, 2, 4 and 6 are the workers 0 to 3 of chunk 0, the others those of chunk 1.
 // So neighbouring invocations process neighbouring chunks, whose values are adjacent: place `item * LANES + lane`.
-override WG: u32 = 64u;
 override LANES: u32 = 1u;
 // Number of groups of four values in a workgroup's memory under SPLIT.
 override NEAR: u32 = 1u;

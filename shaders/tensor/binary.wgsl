@@ -2,7 +2,6 @@
 // Reference: difflogic/tensor/kernels/binary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: y [sizes], in fours; a, b read through strides.
-#import common/linear.wgsl
 #import common/strided.wgsl
 #import common/strided_a.wgsl
 #import common/strided_b.wgsl

@@ -19,7 +19,7 @@ fn main(
         let row = row_of(item, thread);
         var sum = 0.0;
         for (var k = row.first; k < row.end; k += row.step) { sum += d_y[k] * y[k]; }
-        sum = joined_sum(sum, thread);
+        sum = joined_sum(sum, SHARERS / LANES, thread);
         for (var k = row.first; k < row.end; k += row.step) { d_x[k] = y[k] * (d_y[k] - sum); }
     }
 }

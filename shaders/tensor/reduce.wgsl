@@ -5,6 +5,7 @@
 // Reference: difflogic/tensor/kernels/reduce.py
 // Dispatch: x = outer * parts * ceil(inner / (64 / LANES)), at most 65535, then workgroups loop.
 // Shapes: x [outer, count, inner]; y [outer, parts, inner].
+#import common/sum.wgsl
 
 struct Shape { outer: u32, count: u32, inner: u32, parts: u32 }
 
@@ -15,10 +16,7 @@ struct Shape { outer: u32, count: u32, inner: u32, parts: u32 }
 override OP: u32;
 override LANES: u32;
 
-const SHARERS = 64u;
 const ENTRIES = 64u; // number of entries that an invocation adds
-
-var<workgroup> sums: array<f32, SHARERS>;
 
 fn share(outer: u32, part: u32, lane: u32, column: u32) -> f32 {
     let first = part * ENTRIES * LANES;
@@ -44,13 +42,9 @@ fn main(
         let column = item % blocks * columns + thread % columns;
         let part = item / blocks % shape.parts;
         let outer = item / blocks / shape.parts;
-        sums[thread] = 0.0;
-        if column < shape.inner { sums[thread] = share(outer, part, lane, column); }
-        for (var reach = LANES / 2u; reach > 0u; reach /= 2u) {
-            workgroupBarrier();
-            if lane < reach { sums[thread] += sums[thread + reach * columns]; }
-        }
-        if lane == 0u && column < shape.inner { y[(outer * shape.parts + part) * shape.inner + column] = sums[thread]; }
-        workgroupBarrier();
+        var sum = 0.0;
+        if column < shape.inner { sum = share(outer, part, lane, column); }
+        sum = joined_sum(sum, columns, thread);
+        if lane == 0u && column < shape.inner { y[(outer * shape.parts + part) * shape.inner + column] = sum; }
     }
 }

@@ -20,13 +20,13 @@ fn main(
         let row = row_of(item, thread);
         var largest = -0x1.fffffep+127f;
         for (var k = row.first; k < row.end; k += row.step) { largest = max(largest, x[k]); }
-        joined[thread] = largest;
-        for (var reach = LANES / 2u; reach > 0u; reach /= 2u) {
+        sums[thread] = largest;
+        for (var reach = SHARERS / 2u; reach >= SHARERS / LANES; reach /= 2u) {
             workgroupBarrier();
-            if thread % LANES < reach { joined[thread] = max(joined[thread], joined[thread + reach]); }
+            if thread < reach { sums[thread] = max(sums[thread], sums[thread + reach]); }
         }
         workgroupBarrier();
-        largest = joined[thread - thread % LANES];
+        largest = sums[thread % (SHARERS / LANES)];
         var sum = 0.0;
         for (var k = row.first; k < row.end; k += row.step) {
             let part = exp(x[k] - largest);
@@ -34,7 +34,7 @@ fn main(
             sum += part;
         }
         workgroupBarrier();
-        sum = joined_sum(sum, thread);
+        sum = joined_sum(sum, SHARERS / LANES, thread);
         for (var k = row.first; k < row.end; k += row.step) { y[k] /= sum; }
     }
 }
