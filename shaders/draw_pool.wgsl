@@ -19,15 +19,14 @@ const STREAM = 0x706f6f6cu;
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let key = split_second(fold_in(subkey(id.y, DATA_KEY), STREAM));
     let part = shape.pool / shape.batch;
-    let grid = shape.height * shape.width;
     for (var item = id.x; item < shape.batch * shape.grid_words; item += workgroups.x * WG) {
         let sample = item / shape.grid_words;
         let first = item % shape.grid_words * WORD;
         let place = sample * part + random_word(key, sample, shape.batch) % part;
         if first == 0u { places[id.y * shape.batch + sample] = place; }
         let word = pool[(id.y * shape.pool + place) * shape.grid_words + first / WORD];
-        for (var value = first; value < min(first + WORD, grid * shape.channels); value++) {
-            let cell = sample * grid + value / shape.channels;
+        for (var value = first; value < min(first + WORD, shape.grid * shape.channels); value++) {
+            let cell = sample * shape.grid + value / shape.channels;
             state[state_index(id.y, cell, value % shape.channels)] = f32((word >> (value - first)) & 1u);
         }
     }

@@ -19,17 +19,16 @@
 const STREAM = 0x73616d70u;
 
 fn begin(model: u32, sample: u32, first: u32, word: u32) {
-    let grid = shape.height * shape.width;
-    for (var value = first; value < min(first + WORD, grid * shape.given); value++) {
-        let cell = sample * grid + value / shape.given;
+    for (var value = first; value < min(first + WORD, shape.grid * shape.given); value++) {
+        let cell = sample * shape.grid + value / shape.given;
         state[state_index(model, cell, value % shape.given)] = f32((word >> (value - first)) & 1u);
     }
 }
 
 fn ask(model: u32, sample: u32, first: u32, word: vec2<u32>) {
-    let each = shape.height * shape.width * shape.loss_channels;
+    let each = shape.grid * shape.loss_channels;
     for (var value = first; value < min(first + WORD, shape.targets * each); value++) {
-        let cell = sample * shape.height * shape.width + value % each / shape.loss_channels;
+        let cell = sample * shape.grid + value % each / shape.loss_channels;
         let bits = (word >> vec2<u32>(value - first)) & vec2<u32>(1u);
         let index = target_index(model, value / each, cell, value % shape.loss_channels);
         targets[index] = select(IGNORED, f32(bits.x), bits.y == 1u);
@@ -39,9 +38,8 @@ fn ask(model: u32, sample: u32, first: u32, word: vec2<u32>) {
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let key = fold_in(subkey(id.y, DATA_KEY), STREAM);
-    let grid = shape.height * shape.width;
-    let x_words = (grid * shape.given + WORD - 1u) / WORD;
-    let y_words = (grid * shape.targets * shape.loss_channels + WORD - 1u) / WORD;
+    let x_words = (shape.grid * shape.given + WORD - 1u) / WORD;
+    let y_words = (shape.grid * shape.targets * shape.loss_channels + WORD - 1u) / WORD;
     for (var item = id.x; item < shape.batch * (x_words + y_words); item += workgroups.x * WG) {
         let sample = item / (x_words + y_words);
         let word = item % (x_words + y_words);

@@ -19,7 +19,7 @@ fn fires(word: u32) -> f32 {
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     var chain = subkey(id.y, TRAIN_KEY);
-    let count = shape.height * shape.width;
+    let count = shape.grid;
     let half = (count + 1u) / 2u;
     var step = 0u;
     for (var item = id.x; item < half * shape.steps; item += workgroups.x * WG) {

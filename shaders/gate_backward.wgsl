@@ -44,22 +44,15 @@ fn edge_index(model: u32, place: u32) -> u32 {
 }
 
 // In the levels of trees, the place of an instance is its number.
-fn wire(model: u32, place: u32) -> vec2<u32> {
-    return edges[edge_index(model, place)].wires;
-}
-
-fn instance_at(model: u32, place: u32) -> u32 {
-    return edges[edge_index(model, place)].instance;
-}
+fn wire(model: u32, place: u32) -> vec2<u32> { return edges[edge_index(model, place)].wires; }
+fn instance_at(model: u32, place: u32) -> u32 { return edges[edge_index(model, place)].instance; }
 
 // Used if nodes are recomputed.
 fn state_value(index: u32) -> f32 {
     return bitcast<f32>(kept[index / CELLS_PER_CHUNK][index / 4u % 4u][index % 4u]);
 }
 
-fn writes_nodes() -> bool {
-    return true;
-}
+fn writes_nodes() -> bool { return true; }
 
 #import common/slots.wgsl
 #import common/moments.wgsl

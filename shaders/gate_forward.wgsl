@@ -7,7 +7,6 @@
 //     masks [T, H*W]; state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] if
 //     nodes are stored for the backward pass, else [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
-#import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> at: StepRange;
@@ -19,30 +18,10 @@
 @group(0) @binding(7) var<storage, read_write> values: array<Chunk>;
 
 #import common/soft.wgsl
-#import common/step.wgsl
 #import common/forward.wgsl
 
-fn node_value(node: u32, base: u32, quarter: u32) -> vec4<f32> {
-    return stored_node(node, base, quarter);
-}
-
-fn writes_nodes() -> bool {
-    return KEEP == 1u;
-}
-
-fn state_value(index: u32) -> f32 {
-    return state[index];
-}
-
-fn put_next(index: u32, value: f32) {
-    next_state[index] = value;
-}
-
-@compute @workgroup_size(WG)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(num_workgroups) workgroups: vec3<u32>,
-    @builtin(local_invocation_index) thread: u32,
-) {
-    step_forward(workgroup.x, workgroups.x, thread);
-}
+// What the imported files need of a kernel.
+fn node_value(node: u32, base: u32, quarter: u32) -> vec4<f32> { return stored_node(node, base, quarter); }
+fn writes_nodes() -> bool { return KEEP == 1u; }
+fn state_value(index: u32) -> f32 { return state[index]; }
+fn put_next(index: u32, value: f32) { next_state[index] = value; }

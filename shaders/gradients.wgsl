@@ -66,10 +66,7 @@ fn put_gradients(model: u32, row: u32, first: u32, count: u32, d: array<f32, 16>
 }
 
 @compute @workgroup_size(WG)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(local_invocation_index) thread: u32,
-) {
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let model = workgroup.y;
     let gate = (workgroup.x * WG + thread) / SHARERS;
     let share = thread % SHARERS;

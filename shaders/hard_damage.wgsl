@@ -12,14 +12,13 @@
 
 // Mask of the samples of a group whose squares contain the cell.
 fn hit(model: u32, cell: u32) -> u32 {
-    let grid = shape.height * shape.width;
     // The batch's initial states come from the soft pass, already damaged, then with flipped bits and stuck cells.
-    if mark.step == 0u && cell / grid >= shape.probe_groups { return 0u; }
-    let place = vec2<u32>(cell % grid / shape.width, cell % shape.width);
+    if mark.step == 0u && cell / shape.grid >= shape.probe_groups { return 0u; }
+    let place = vec2<u32>(cell % shape.grid / shape.width, cell % shape.width);
     var bits = 0u;
     for (var bit = 0u; bit < WORD; bit++) {
         // below the corner the difference wraps to a large number
-        let beyond = place - corners[corner_index(model, mark.damage, cell / grid * WORD + bit)];
+        let beyond = place - corners[corner_index(model, mark.damage, cell / shape.grid * WORD + bit)];
         bits |= u32(all(beyond < vec2<u32>(shape.damage_side))) << bit;
     }
     return bits;

@@ -13,20 +13,19 @@
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let grid = shape.height * shape.width;
     for (var item = id.x; item < shape.cells * shape.channels; item += workgroups.x * WG) {
         let word = item / shape.channels;
         let channel = item % shape.channels;
         // The groups of evaluation grids come first; the batch's samples are numbered from 0 again.
-        let whose = select(OF_PROBES, OF_BATCH, word / grid >= shape.probe_groups);
+        let whose = select(OF_PROBES, OF_BATCH, word / shape.grid >= shape.probe_groups);
         if whose == OF_BATCH && mark.step == 0u { continue; }  // as the soft pass left it
-        let first = (word / grid - whose * shape.probe_groups) * WORD;
+        let first = (word / shape.grid - whose * shape.probe_groups) * WORD;
         let keys = keys_of(id.y, whose);
         var flipped = 0u;
         var zeros = 0u;
         var ones = 0u;
         for (var bit = 0u; bit < WORD; bit++) {
-            let cell = (first + bit) * grid + word % grid;
+            let cell = (first + bit) * shape.grid + word % shape.grid;
             let fault = fault_of(keys, cell * shape.channels + channel, mark.step);
             flipped |= u32(fault == FLIPPED) << bit;
             zeros |= u32(fault == 1u) << bit;

@@ -7,7 +7,6 @@
 //     coefficients.wgsl; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; values [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
-#import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> at: StepRange;
@@ -21,7 +20,6 @@
 alias One = u32;
 alias Four = vec4<u32>;
 
-#import common/step.wgsl
 #import common/forward.wgsl
 
 // A card has an instruction for any function of three words; this form requires three such instructions.
@@ -42,23 +40,7 @@ fn mixed(model: u32, gate: u32, place: u32, side: u32, base: u32, quarter: u32) 
     return stored_node(candidate(model, place, chosen)[side], base, quarter);
 }
 
-fn state_value(index: u32) -> u32 {
-    return words[index];
-}
-
-fn writes_nodes() -> bool {
-    return false;
-}
-
-fn put_next(index: u32, value: u32) {
-    next_words[index] = value;
-}
-
-@compute @workgroup_size(WG)
-fn main(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(num_workgroups) workgroups: vec3<u32>,
-    @builtin(local_invocation_index) thread: u32,
-) {
-    step_forward(workgroup.x, workgroups.x, thread);
-}
+// What the imported files need of a kernel.
+fn writes_nodes() -> bool { return false; }
+fn state_value(index: u32) -> u32 { return words[index]; }
+fn put_next(index: u32, value: u32) { next_words[index] = value; }

@@ -18,7 +18,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
     for (var item = id.x; item < values; item += workgroups.x * WG) {
         let channel = item % shape.loss_channels;
         let cell = item / shape.loss_channels;
-        let group = cell / (shape.height * shape.width);
+        let group = cell / shape.grid;
         let word = words[state_index(id.y, cell, channel)];
         let wanted = hard_targets[first + item];
         let wrong = (word ^ wanted.x) & wanted.y;

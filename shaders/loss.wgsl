@@ -22,12 +22,6 @@
 // Errors of one channel in a chunk's cells; each invocation adds their squares in order.
 var<workgroup> errors: array<f32, CELLS_PER_CHUNK>;
 
-fn difference(model: u32, cell: u32, channel: u32) -> f32 {
-    if cell >= shape.cells { return 0.0; }
-    let target_ = targets[target_index(model, shape.targets - 1u, cell, channel)];
-    return target_error(state[state_index(model, cell, channel)], target_);
-}
-
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -35,6 +29,7 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let model = workgroup.y;
+    let last = shape.targets - 1u;
     if workgroup.x == 0u && thread == 0u { control[model * CONTROL_WORDS + NONFINITE] = 0u; }
     for (var chunk = workgroup.x; chunk < shape.chunks; chunk += workgroups.x) {
         let cell = chunk * CELLS_PER_CHUNK;
@@ -43,13 +38,13 @@ fn main(
             let i = item % CELLS_PER_CHUNK;
             var d = 0.0;
             if node % shape.adjoints == shape.adjoints / 2u && node / shape.adjoints < shape.loss_channels {
-                d = 2.0 * difference(model, cell + i, node / shape.adjoints);
+                d = 2.0 * target_error(model, last, cell + i, node / shape.adjoints);
             }
             d_patches[d_patch_index(model, cell + i, node)] = d;
         }
         var sum = 0.0;
         for (var channel = 0u; channel < shape.loss_channels; channel++) {
-            if thread < CELLS_PER_CHUNK { errors[thread] = difference(model, cell + thread, channel); }
+            if thread < CELLS_PER_CHUNK { errors[thread] = target_error(model, last, cell + thread, channel); }
             workgroupBarrier();
             for (var i = 0u; i < CELLS_PER_CHUNK; i++) { sum += errors[i] * errors[i]; }
             workgroupBarrier();

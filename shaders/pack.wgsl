@@ -17,19 +17,17 @@
 
 // Bit b of a word belongs to sample b of the group.
 fn packed_state(model: u32, group: u32, place: u32, channel: u32) -> u32 {
-    let grid = shape.height * shape.width;
     var word = 0u;
     for (var bit = 0u; bit < min(WORD, shape.batch - group * WORD); bit++) {
-        word |= u32(state[state_index(model, (group * WORD + bit) * grid + place, channel)] > 0.5) << bit;
+        word |= u32(state[state_index(model, (group * WORD + bit) * shape.grid + place, channel)] > 0.5) << bit;
     }
     return word;
 }
 
 fn packed_targets(model: u32, group: u32, place: u32, row: u32) -> vec2<u32> {
-    let grid = shape.height * shape.width;
     var words = vec2<u32>();
     for (var bit = 0u; bit < min(WORD, shape.batch - group * WORD); bit++) {
-        let cell = (group * WORD + bit) * grid + place;
+        let cell = (group * WORD + bit) * shape.grid + place;
         let wanted = targets[target_index(model, row / shape.loss_channels, cell, row % shape.loss_channels)];
         words |= vec2<u32>(vec2<bool>(wanted > 0.5, wanted != IGNORED)) << vec2<u32>(bit);
     }
@@ -39,14 +37,13 @@ fn packed_targets(model: u32, group: u32, place: u32, row: u32) -> vec2<u32> {
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let model = id.y;
-    let grid = shape.height * shape.width;
     let groups = hard_shape.batch - hard_shape.probe_groups;
     let rows = shape.channels + shape.targets * shape.loss_channels;  // the targets' come last
-    for (var item = id.x; item < groups * grid * rows; item += workgroups.x * WG) {
+    for (var item = id.x; item < groups * shape.grid * rows; item += workgroups.x * WG) {
         let row = item % rows;
-        let place = item / rows % grid;
-        let group = item / rows / grid;
-        let cell = (hard_shape.probe_groups + group) * grid + place;
+        let place = item / rows % shape.grid;
+        let group = item / rows / shape.grid;
+        let cell = (hard_shape.probe_groups + group) * shape.grid + place;
         if row >= shape.channels {
             let target_row = row - shape.channels;
             let first = (model * shape.targets + target_row / shape.loss_channels) * hard_shape.cells + cell;

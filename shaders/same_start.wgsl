@@ -10,10 +10,9 @@
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let grid = shape.height * shape.width;
     for (var item = id.x; item < shape.cells * shape.channels; item += workgroups.x * WG) {
         let cell = item / shape.channels;
         let channel = item % shape.channels;
-        state[state_index(id.y, cell, channel)] = same[cell % grid * shape.channels + channel];
+        state[state_index(id.y, cell, channel)] = same[cell % shape.grid * shape.channels + channel];
     }
 }

@@ -14,9 +14,8 @@
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let key = split_second(subkey(id.y, DATA_KEY));
-    let grid = shape.height * shape.width;
     for (var cell = id.x; cell < shape.cells; cell += workgroups.x * WG) {
-        let board = random_word(key, cell / grid, shape.batch);
-        state[state_index(id.y, cell, 0u)] = f32((board >> (grid - 1u - cell % grid)) & 1u);
+        let board = random_word(key, cell / shape.grid, shape.batch);
+        state[state_index(id.y, cell, 0u)] = f32((board >> (shape.grid - 1u - cell % shape.grid)) & 1u);
     }
 }

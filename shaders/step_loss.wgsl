@@ -19,15 +19,11 @@
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let each = shape.loss_channels * CELLS_PER_CHUNK;
     for (var chunk = id.x; chunk < shape.chunks; chunk += workgroups.x * WG) {
-        let from_ = target_index(id.y, mark.judged % shape.targets, chunk * CELLS_PER_CHUNK, 0u);
         let to = ((id.y * (shape.judged - 1u) + mark.judged) * shape.chunks + chunk) * each;
         var sum = 0.0;
         for (var item = 0u; item < each; item++) {
             let cell = chunk * CELLS_PER_CHUNK + item % CELLS_PER_CHUNK;
-            var error = 0.0;
-            if cell < shape.cells {
-                error = target_error(state[state_index(id.y, cell, item / CELLS_PER_CHUNK)], targets[from_ + item]);
-            }
+            let error = target_error(id.y, mark.judged % shape.targets, cell, item / CELLS_PER_CHUNK);
             d_judged[to + item] = 2.0 * error;
             sum += error * error;
         }

@@ -28,14 +28,13 @@ fn is_worst(model: u32, sample: u32) -> bool {
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     if control[id.y * CONTROL_WORDS + NONFINITE] != 0u { return; }
-    let grid = shape.height * shape.width;
     for (var item = id.x; item < shape.batch * shape.grid_words; item += workgroups.x * WG) {
         let sample = item / shape.grid_words;
         let first = item % shape.grid_words * WORD;
         let worst = is_worst(id.y, sample);
         var word = 0u;
-        for (var value = first; value < min(first + WORD, grid * shape.channels); value++) {
-            let index = state_index(id.y, sample * grid + value / shape.channels, value % shape.channels);
+        for (var value = first; value < min(first + WORD, shape.grid * shape.channels); value++) {
+            let index = state_index(id.y, sample * shape.grid + value / shape.channels, value % shape.channels);
             var y = state[index];
             if worst { y = fresh[index]; }
             word |= u32(y > 0.5) << (value - first);

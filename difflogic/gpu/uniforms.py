@@ -102,7 +102,7 @@ def shape_values(
     batch = plan.groups if hard else shape.batch
     # By name, so that fields may move within the struct, and `pack` reports a misspelt one.
     of_shape = "height width channels steps periodic loss_channels targets"
-    of_plan = "outputs nodes slots blocks chunks_per_block probes probe_groups models corner_samples grid_words"
+    of_plan = "outputs nodes slots blocks chunks_per_block probe_groups models corner_samples grid_words"
     of_plan += " near_odd adjoints"
     return {
         **{name: getattr(shape, name) for name in of_shape.split()},
@@ -113,7 +113,7 @@ def shape_values(
         "batch": batch,
         "cells": batch * shape.cells_per_grid,
         "chunks": plan.hard_chunks if hard else plan.chunks,
-        "samples": plan.hard_batch,
+        "grid": shape.cells_per_grid,
         "levels": len(layout.levels),
         "level_table": _level_table(plan),
         "tree_levels": wiring.tree_levels,

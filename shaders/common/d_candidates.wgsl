@@ -7,13 +7,8 @@ fn edge_candidate(model: u32, place: u32, i: u32) -> vec4<u32> {
     return vec4<u32>(row.fanout, row.gate, row.instance);
 }
 
-fn candidate(model: u32, place: u32, i: u32) -> vec2<u32> {
-    return edge_candidate(model, place, i).xy;
-}
-
-fn node_value(node: u32, base: u32, quarter: u32) -> vec4<f32> {
-    return input(node, base, quarter);
-}
+fn candidate(model: u32, place: u32, i: u32) -> vec2<u32> { return edge_candidate(model, place, i).xy; }
+fn node_value(node: u32, base: u32, quarter: u32) -> vec4<f32> { return input(node, base, quarter); }
 
 // Each candidate receives its share of an input's adjoint, and has a separate moment.
 fn send_candidates(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {

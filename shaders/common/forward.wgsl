@@ -1,34 +1,32 @@
-// Forward pass of one CA step, soft or hard. Needs `at`, `wires`, common/step.wgsl and `put_next(index, value)`.
-
-// Forward every instance is in its own place.
-fn wire(model: u32, place: u32) -> vec2<u32> {
-    return candidate(model, place, 0u);
-}
+// Forward pass of one CA step, soft or hard. Needs `at`, `wires`, and `put_next(index, value)`.
+#import common/candidates.wgsl
+#import common/step.wgsl
 
 fn candidate(model: u32, place: u32, i: u32) -> vec2<u32> {
     return wires[(model * shape.instances + place) * CANDIDATES + i];
 }
 
-fn instance_at(model: u32, place: u32) -> u32 {
-    return place;
-}
+// Forward every instance is in its own place and, under SPLIT, `wires` name places in `near`.
+fn wire(model: u32, place: u32) -> vec2<u32> { return candidate(model, place, 0u); }
+fn instance_at(model: u32, place: u32) -> u32 { return place; }
+fn near_input(level: u32, node: u32) -> u32 { return node; }
 
-// Under SPLIT, `wires` name places in `near`.
-fn near_input(level: u32, node: u32) -> u32 {
-    return node;
-}
-
-fn step_forward(workgroup: u32, workgroups: u32, thread: u32) {
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
     let lane = thread % LANES;
     let tiles = shape.chunks / LANES;
     let each = groups_per_tile();
-    choose_quarter(workgroup);
-    for (var group = at.first * each + workgroup; group < at.end * each; group += workgroups) {
+    choose_quarter(workgroup.x);
+    for (var group = at.first * each + workgroup.x; group < at.end * each; group += workgroups.x) {
         let task = group / each;
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
         // Kept nodes have a place for every chunk; else the workgroup's scratch.
-        let base = first_place(select(workgroup / each, task, writes_nodes()) * shape.nodes, lane);
+        let base = first_place(select(workgroup.x / each, task, writes_nodes()) * shape.nodes, lane);
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
         let cells = 4u * quarters();
@@ -42,6 +40,6 @@ fn step_forward(workgroup: u32, workgroups: u32, thread: u32) {
             put_next(((model * shape.chunks + chunk) * shape.outputs + channel) * CELLS_PER_CHUNK + i, value);
         }
         // Before scratch is written again. A card mostly has a workgroup for each tile.
-        if SPLIT == 0u || group + workgroups < at.end * each { step_barrier(); }
+        if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
     }
 }

@@ -6,8 +6,8 @@ const OUTSIDE = 0xffffffffu;
 fn neighbour(cell: u32, dy: i32, dx: i32) -> u32 {
     let height = i32(shape.height);
     let width = i32(shape.width);
-    let grid = cell / (shape.height * shape.width);
-    let place = i32(cell % (shape.height * shape.width));
+    let grid = cell / shape.grid;
+    let place = i32(cell % shape.grid);
     var row = place / width + dy;
     var col = place % width + dx;
     // `+ height` first: in WGSL, as in C, -1 % height is -1.

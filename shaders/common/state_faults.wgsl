@@ -18,7 +18,7 @@ fn keys_of(model: u32, whose: u32) -> FaultKeys {
 // order of [samples, H, W, C], over all samples of whose the keys are.
 fn fault_of(keys: FaultKeys, bit: u32, step: u32) -> u32 {
     let cell = bit / shape.channels;
-    var stuck = listed[cell % (shape.height * shape.width)];
+    var stuck = listed[cell % shape.grid];
     if stuck == 0u { stuck = drawn_fault(keys.stuck, cell, shape.stuck); }
     if stuck > 0u { return stuck; }
     return select(0u, FLIPPED, threefry(keys.flip, vec2<u32>(bit, step)).x < shape.flip);

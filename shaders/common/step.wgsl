@@ -12,8 +12,7 @@
 // Fire masks are [models, T, H*W]: 0 for a cell that keeps its old state.
 fn keeps_old_state(model: u32, step: u32, cell: u32) -> bool {
     if shape.asynchronous == 0u { return false; }
-    let grid = shape.height * shape.width;
-    return masks[(model * shape.steps + step) * grid + cell % grid] == 0.0;
+    return masks[(model * shape.steps + step) * shape.grid + cell % shape.grid] == 0.0;
 }
 
 // 1: a cell reads its patch. 0: it reads only itself, as in a feed-forward circuit; a channel is one patch node.

@@ -1,5 +1,5 @@
 // Index of a target in [models, J, chunks, loss_channels, 16], where J is 1 or the number of evaluated steps.
-// Needs `shape`.
+// Needs `shape`, `state`, `targets`.
 
 // Target value that the loss ignores. Reference: difflogic/core/bits.py
 const IGNORED = -1267650600228229401496703205376.0;
@@ -9,5 +9,9 @@ fn target_index(model: u32, place: u32, cell: u32, channel: u32) -> u32 {
     return (chunk * shape.loss_channels + channel) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK;
 }
 
-// y - target, or 0 for ignored targets.
-fn target_error(y: f32, target_: f32) -> f32 { return select(y - target_, 0.0, target_ == IGNORED); }
+// y - target, or 0 for an ignored target and past the last cell.
+fn target_error(model: u32, place: u32, cell: u32, channel: u32) -> f32 {
+    if cell >= shape.cells { return 0.0; }
+    let target_ = targets[target_index(model, place, cell, channel)];
+    return select(state[state_index(model, cell, channel)] - target_, 0.0, target_ == IGNORED);
+}

@@ -21,12 +21,7 @@ override WG: u32 = 64u;
 @group(0) @binding(5) var<storage, read_write> after: array<u32>;
 @group(0) @binding(6) var<storage, read_write> nodes: array<u32>;
 
-struct Place {
-    row: u32,
-    word: u32,
-    worker: u32,
-    workers: u32,
-}
+struct Place { row: u32, word: u32, worker: u32, workers: u32 }
 
 // 32 cells of a channel, `dy` rows below and `dx` columns to the right; 0 outside a zero boundary.
 fn patch_word(place: Place, channel: u32, dy: i32, dx: i32) -> u32 {

@@ -47,8 +47,8 @@ def all_sources() -> dict[str, Source]:
     files = shader_root().rglob("*.wgsl")
     entries = [path for path in files if re.search("^@compute", path.read_text(encoding="utf-8"), re.MULTILINE)]
     names = [path.relative_to(shader_root()).with_suffix("").as_posix() for path in sorted(entries)]
-    names.remove(simulation.BLOCKED)  # a part of it is always generated
-    return {**{name: load_source(name) for name in names}, **_generated()}
+    parts = (simulation.BLOCKED, "common/forward")  # what completes them is generated, or one of two kernels
+    return {**{name: load_source(name) for name in names if name not in parts}, **_generated()}
 
 
 def _generated() -> dict[str, Source]:
