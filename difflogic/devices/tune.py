@@ -175,7 +175,7 @@ class Tuner:
     def _measure(self, work: Workspace) -> Seconds:
         """Return the seconds of each fused kernel in its fastest round; kernels that are far too slow run one round."""
         best: Seconds = {}
-        for kernel, listed in zip(FUSED, (work.forward, work.backward, work.hard_forward), strict=True):
+        for kernel, listed in zip(FUSED, (work.forward, work.backward, work.hard_forward()), strict=True):
             dispatches = [dispatch for dispatch in listed if dispatch.kernel == kernel]
             # The first run of a pipeline includes compilation, which may take a hundred times as long as the kernel.
             self._time(work, dispatches[:1])  # compiles this work's perception, which verifying did not compile

@@ -72,24 +72,15 @@ def _wgpu() -> Any:
 @functools.cache
 def list_adapters() -> tuple[Adapter, ...]:
     """Return all adapters, hardware before software, and within each kind in the driver's order."""
-    adapters = [_describe(handle) for handle in _wgpu().gpu.enumerate_adapters_sync()]
     # A stable sort: `--engine gpu:0` is the same adapter in every process if the driver's order is the same.
-    adapters.sort(key=lambda adapter: adapter["type"] == "CPU")
-    return tuple(Adapter(index=index, **adapter) for index, adapter in enumerate(adapters))
+    handles = sorted(_wgpu().gpu.enumerate_adapters_sync(), key=lambda handle: handle.info["adapter_type"] == "CPU")
+    return tuple(_describe(index, handle) for index, handle in enumerate(handles))
 
 
-def _describe(handle: Any) -> dict[str, Any]:
+def _describe(index: int, handle: Any) -> Adapter:
     info = handle.info
-    return {
-        "name": info["device"],
-        "type": info["adapter_type"],
-        "backend": info["backend_type"],
-        "driver": info["description"],
-        "vendor": info["vendor"],
-        "limits": dict(handle.limits),
-        "features": tuple(sorted(handle.features)),
-        "handle": handle,
-    }
+    names = info["device"], info["adapter_type"], info["backend_type"], info["description"], info["vendor"]
+    return Adapter(index, *names, dict(handle.limits), tuple(sorted(handle.features)), handle)
 
 
 def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:

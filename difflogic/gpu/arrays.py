@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -62,13 +62,10 @@ class GpuArray:
         return len(self.shape)
 
 
-class _Borrowed:
+class _Borrowed(NamedTuple):
     """Handle of a buffer that does not belong to a pool and is never returned to one."""
 
-    __slots__ = ("buffer",)
-
-    def __init__(self, buffer: Any) -> None:
-        self.buffer = buffer
+    buffer: Any
 
 
 class GpuArrays:
@@ -268,7 +265,9 @@ class GpuArrays:
         kernel = KERNELS[name]
         uniform, *arrays = kernel.source.bindings
         buffers = {each.name: x.lease.buffer for each, x in zip(arrays, given, strict=True)}
-        group = self.device.bind(kernel.source, buffers | {uniform.name: self._uniform(kernel, sizes)})
+        key = kernel.name, *sizes.values()
+        buffers[uniform.name] = _kept(self._uniforms, key, lambda: self._new_uniform(kernel, sizes))
+        group = self.device.bind(kernel.source, buffers)
         dispatch = Dispatch(name, self._pipeline(kernel, constants), group, min(groups, MAX_WORKGROUPS), 1)
         self._pending.append(dispatch)
         if len(self._pending) >= MOST_PENDING:
@@ -284,13 +283,9 @@ class GpuArrays:
             self._pipelines[key] = self.device.new_pipeline(kernel.source, module, numbers)
         return self._pipelines[key]
 
-    def _uniform(self, kernel: ArrayKernel, sizes: dict[str, Any]) -> Any:
-        return _kept(self._uniforms, (kernel.name, *sizes.values()), lambda: self._new_uniform(kernel, sizes))
-
     def _new_uniform(self, kernel: ArrayKernel, sizes: dict[str, Any]) -> Any:
-        packed = uniform_struct(kernel.source.name, kernel.struct).pack(
-            walk(**sizes).fields if "sizes" in sizes else sizes
-        )
+        fields = walk(**sizes).fields if "sizes" in sizes else sizes
+        packed = uniform_struct(kernel.source.name, kernel.struct).pack(fields)
         buffer = self.device.buffer("shape", len(packed), uniform=True)
         self.device.upload(buffer, packed, "shape")
         return buffer

@@ -81,7 +81,7 @@ class GpuEngine:
         work = self._workspace(self._hard_plan(circuit, shape, masks is not None), masks, damage)
         work.upload("logits", circuit.flat_logits().astype(np.float32), "state")
         work.upload(work.words(0), to_chunks(bits.pack_grids(grid).T, work.plan.hard_chunks), "states")
-        work.submit([*work.coefficients, *work.hard_forward])
+        work.submit([*work.coefficients, *work.hard_forward()])
         words = work.download_all("words", np.uint32, "states")
         work.close()
         chunked = words.reshape(steps + 1, work.plan.hard_chunks, circuit.channels, 16)

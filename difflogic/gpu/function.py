@@ -57,17 +57,15 @@ class GpuFunction(CircuitFunction):
         control = np.zeros(WORDS, dtype=np.uint32)
         control[EPOCH] = 1  # the epoch in which all gates are hard
         self._work.upload("control", control, "state")
+        one_hot = [self._work.dispatch("harden", {"coefficients": self._work.buffers["one_hot"]})] if hard else []
+        self._prepared = [*self._work.coefficients, *one_hot]
+        """Dispatches that compute the gates' coefficients from the logits."""
         self._update()
 
     def _update(self) -> None:
         work = self._work
         work.upload("logits", self._logits, "state")
         work.submit(self._prepared)
-
-    @property
-    def _prepared(self) -> list[Dispatch]:
-        """Dispatches that compute the gates' coefficients from the logits."""
-        return [*self._work.coefficients, *(self._work.one_hot if self.hard else [])]
 
     @property
     def _forth(self) -> list[Dispatch]:

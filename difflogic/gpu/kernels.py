@@ -121,7 +121,7 @@ class KernelSpec:
             "QUARTERS": launch.quarters,
             "NEAR": plan.near(self.name),
             "KEEP": launch.store_activations,
-            "TREES": plan.trees,
+            "TREES": plan.wirings[0].trees,
             "PERCEIVES": plan.perceives,
             "CANDIDATES": plan.layout.candidates,
         }
@@ -129,9 +129,9 @@ class KernelSpec:
 
 
 _PARAMETERS = Linear(lambda plan: plan.layout.parameters)
-_STATE = Linear(lambda plan: plan.state_values)
-_DAMAGED = Linear(lambda plan: plan.damaged_values)
-_POOL_WORDS = Linear(lambda plan: plan.pool_words)
+_STATE = Linear(lambda plan: plan.shape.cells * plan.shape.channels)
+_DAMAGED = Linear(lambda plan: plan.shape.batch * plan.damage_side**2 * plan.shape.channels)
+_POOL_WORDS = Linear(lambda plan: plan.shape.batch * plan.grid_words)
 _CELLS = Linear(lambda plan: plan.shape.cells)
 _ONE_WORKGROUP = Linear(lambda _: 1)
 

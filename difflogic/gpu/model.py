@@ -55,13 +55,7 @@ class GpuModel:
         self._ready_at = 0.0
 
     @classmethod
-    def from_cpu(
-        cls,
-        device: DeviceVerbs,
-        jobs: Sequence[Job],
-        states: Sequence[TrainState],
-        plan: Plan,
-    ) -> GpuModel:
+    def from_cpu(cls, device: DeviceVerbs, jobs: Sequence[Job], states: Sequence[TrainState], plan: Plan) -> GpuModel:
         """Upload models to the device, ready to train. Raises LimitError if they do not fit into memory."""
         model = cls(device, jobs, plan)
         model.upload(states)
@@ -130,8 +124,8 @@ class GpuModel:
     def train_step(self) -> list[Dispatch]:
         """Dispatches of one complete train step, in order."""
         workspace, config = self.workspace, self._jobs[0].config
-        fire = workspace.fire if config.train.asynchronous else []
-        harden = workspace.harden if config.hardening.share or config.task.stuck_gates else []
+        fire = [workspace.dispatch("fire_mask")] if config.train.asynchronous else []
+        harden = [workspace.dispatch("harden")] if config.hardening.share or config.task.stuck_gates else []
         drawn = [*harden, *workspace.seed, *fire, *workspace.corners]
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 

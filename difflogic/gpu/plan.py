@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from difflogic.core.rules import ENTRIES as RULE_ENTRIES
 from difflogic.engine.shape import Shape
-from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.wiring import Wiring
 from difflogic.model.layout import Layout
@@ -33,6 +32,26 @@ BACKWARD_WORK = 4
 """Cost of a gate in the backward pass, relative to its evaluation in the forward pass."""
 HISTORY = 64
 """Length in epochs of the ring buffer of metrics on the device."""
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """Source of the initial states and targets of a training batch."""
+
+    start: str = "random"
+    """Kind of initial states, a value of `start` in TaskConfig."""
+    ruled: bool = False
+    """True if the targets are computed from the initial states by a rule."""
+    pool: int = 0
+    """Number of grids in the sample pool, or 0 without a pool."""
+    resets: int = 0
+    """Number of pool grids per batch that are replaced by new initial states, `reset` in PoolConfig."""
+    stays: bool = False
+    """True if final states are not written back into the pool."""
+    samples: int = 0
+    """Number of samples in the data set, or 0 without a data set."""
+    given: int = 0
+    """Number of channels whose initial values come from a sample of the data set."""
 
 
 # The paper's checkerboard has 20 steps, 32 chunks and 3,144 nodes of 64 bytes per chunk: stored activations take 129
@@ -95,11 +114,6 @@ class Plan:
         return 1 + self.layout.candidates // 2
 
     @property
-    def trees(self) -> bool:
-        """True if the kernels compute perception as trees (see `Wiring`)."""
-        return self.wirings[0].trees
-
-    @property
     def perceives(self) -> bool:
         """True if cells read their neighbours, so that the patch is larger than the cell."""
         return self.layout.patch > 1
@@ -150,26 +164,15 @@ class Plan:
         return _divided(self.shape.cells_per_grid * self.shape.channels, 32)
 
     @property
-    def state_values(self) -> int:
-        """Number of values in the state of the soft batch."""
-        return self.shape.cells * self.shape.channels
-
-    @property
-    def pool_words(self) -> int:
-        """Number of 32-bit words of all grids that a batch takes from the sample pool."""
-        return self.shape.batch * self.grid_words
-
-    @property
     def sample_words(self) -> tuple[int, int]:
         """Numbers of 32-bit words of a data sample's initial state and of its targets."""
         cells, source = self.shape.cells_per_grid, self.batch_source
         return _divided(cells * source.given, 32), _divided(cells * self.shape.targets * self.shape.loss_channels, 32)
 
     @property
-    def damaged_values(self) -> int:
-        """Number of values in the damage squares of a batch, one square per sample."""
-        side = min(self.shape.damage_side, max(self.shape.height, self.shape.width))
-        return self.shape.batch * side * side * self.shape.channels
+    def damage_side(self) -> int:
+        """Side of the damage squares in cells; a square that is larger than the grid is cut off."""
+        return min(self.shape.damage_side, max(self.shape.height, self.shape.width))
 
     @property
     def hard_cells(self) -> int:
@@ -200,11 +203,6 @@ class Plan:
         last = max(int(wiring.slots[-self.outputs :].max()) + 1 - wiring.patch_slots for wiring in self.wirings)
         kept = self.layout.patch_nodes if self.launch.store_activations else nodes
         return self.launch.quarters * max(slots, last + 4 * self.outputs, kept)
-
-    @property
-    def near_odd(self) -> int:
-        """Index in workgroup memory of the first node of an odd level, after the nodes of even levels."""
-        return self.wirings[0].near_odd
 
     @property
     def forward_groups(self) -> int:

@@ -10,11 +10,10 @@ from difflogic.engine.job import Job
 from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
-from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import DeviceVerbs
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
-from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, Plan
+from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, BatchSource, Plan
 from difflogic.gpu.uniforms import MAX_LEVELS
 from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout

@@ -103,11 +103,12 @@ def shape_values(
     # By name, so that fields may move within the struct, and `pack` reports a misspelt one.
     of_shape = "height width channels steps periodic loss_channels targets"
     of_plan = "outputs nodes slots blocks chunks_per_block probe_groups models corner_samples grid_words"
-    of_plan += " near_odd adjoints"
+    of_plan += " adjoints damage_side"
     return {
         **{name: getattr(shape, name) for name in of_shape.split()},
         **{name: getattr(plan, name) for name in of_plan.split()},
         **{name: getattr(layout, name) for name in ("patch_nodes", "instances", "gates")},
+        **{name: getattr(wiring, name) for name in ("tree_levels", "inner", "near_odd")},
         **{name: value for name, value in asdict(hyper).items() if name != "clip_by"},  # clip_by selects kernels
         **{f"harden_{name}": value for name, value in hardening._asdict().items()},
         "batch": batch,
@@ -116,13 +117,10 @@ def shape_values(
         "grid": shape.cells_per_grid,
         "levels": len(layout.levels),
         "level_table": _level_table(plan),
-        "tree_levels": wiring.tree_levels,
-        "inner": wiring.inner,
         "fire_rate": fire_rate,
         "asynchronous": fire_rate < 1,
         "judged": len(shape.judged_steps),
         "damages": len(shape.damage_steps),
-        "damage_side": min(shape.damage_side, max(shape.height, shape.width)),
         "flip": shape.faults.flip,
         "stuck": shape.faults.stuck,
         "stuck_gates": shape.faults.gates,

@@ -98,7 +98,7 @@ class Workspace:
     @cached_property
     def coefficients(self) -> list[Dispatch]:
         """Dispatches that compute the coefficients and the hard gates from the logits."""
-        return [self._dispatch("coefficients")]
+        return [self.dispatch("coefficients")]
 
     @cached_property
     def forward(self) -> list[Dispatch]:
@@ -136,7 +136,7 @@ class Workspace:
 
     def _event(self, kernel: str, step: int, steps: Sequence[int], bound: dict[str, Any]) -> list[Dispatch]:
         """Return the dispatch of `kernel` for the state of `step` as a list, empty unless `steps` contains `step`."""
-        return [self._dispatch(kernel, bound | {"mark": self._event_indices[step]})] if step in steps else []
+        return [self.dispatch(kernel, bound | {"mark": self._event_indices[step]})] if step in steps else []
 
     @cached_property
     def backward(self) -> list[Dispatch]:
@@ -144,11 +144,11 @@ class Workspace:
         steps = self.plan.shape.steps
         bound = {"state": self.state(steps), "d_patches": self.d_patches(steps)}
         return [
-            self._dispatch("loss", bound),
+            self.dispatch("loss", bound),
             *(dispatch for step in reversed(range(steps)) for dispatch in self.backward_step(step)),
-            self._dispatch("gradients"),
-            *([self._dispatch("clip_norm")] if self.hyper.clip_by == "norm" else []),
-            self._dispatch("commit"),
+            self.dispatch("gradients"),
+            *([self.dispatch("clip_norm")] if self.hyper.clip_by == "norm" else []),
+            self.dispatch("commit"),
         ]
 
     @cached_property
@@ -162,7 +162,7 @@ class Workspace:
         return [
             *(self._event("step_loss_backward", shape.steps, shape.judged_steps, last) if perceives else []),
             *(dispatch for step in reversed(range(shape.steps)) for dispatch in self.backward_step(step)),
-            self._dispatch("gradients"),
+            self.dispatch("gradients"),
             *([self._gather(windows(self.plan)[0], self.d_patches(0), self.buffers["d_start"])] if gathers else []),
         ]
 
@@ -184,7 +184,7 @@ class Workspace:
     def _gather(self, window: DispatchRange, d_next: Any, d_start: Any) -> Dispatch:
         """Return the dispatch that sums a window's patch adjoints `d_next` into state adjoints `d_start`."""
         at = self._step_ranges["d_start", 0, window]
-        return self._dispatch("d_start", {"at": at, "d_next": d_next, "d_start": d_start})
+        return self.dispatch("d_start", {"at": at, "d_next": d_next, "d_start": d_start})
 
     def _d_events(self, step: int) -> list[Dispatch]:
         """Return the dispatches that apply faults, damage and loss of the state of `step` to its adjoint."""
@@ -205,59 +205,40 @@ class Workspace:
     @cached_property
     def update(self) -> list[Dispatch]:
         """Dispatches that update the logits and, with a sample pool, write the batch back into the pool."""
-        adamw = self._dispatch("adamw")
+        adamw = self.dispatch("adamw")
         if not self.plan.batch_source.pool or self.plan.batch_source.stays:
             return [adamw]
         last = {"state": self.state(self.plan.shape.steps)}
-        return [self._dispatch("sample_losses", last), adamw, self._dispatch("write_back", last)]
-
-    @cached_property
-    def harden(self) -> list[Dispatch]:
-        """Dispatches that compute an epoch's coefficients from the logits, with hardened or stuck gates."""
-        return [self._dispatch("harden")]
-
-    @cached_property
-    def one_hot(self) -> list[Dispatch]:
-        """Dispatches that compute the coefficients of hard gates from the logits; only for a hard CircuitFunction."""
-        return [self._dispatch("harden", {"coefficients": self.buffers["one_hot"]})]
+        return [self.dispatch("sample_losses", last), adamw, self.dispatch("write_back", last)]
 
     @cached_property
     def seed(self) -> list[Dispatch]:
         """Dispatches that sample initial states with the random key in the control block, and compute their targets."""
         plan, first = self.plan, {"state": self.state(0)}
         kernel = {"random": "seed_grid", "boards": "seed_boards"}.get(plan.batch_source.start, "same_start")
-        made = [self._dispatch(kernel, {"state": self.buffers["fresh"]} if plan.batch_source.pool else first)]
+        made = [self.dispatch(kernel, {"state": self.buffers["fresh"]} if plan.batch_source.pool else first)]
         if plan.batch_source.pool:
-            made.append(self._dispatch("draw_pool", first))
+            made.append(self.dispatch("draw_pool", first))
         if plan.batch_source.ruled:
-            made.append(self._dispatch("rule_target", first))
+            made.append(self.dispatch("rule_target", first))
         if plan.batch_source.samples:
-            made.append(self._dispatch("draw_samples", first))
+            made.append(self.dispatch("draw_samples", first))
         return made
 
     @cached_property
     def corners(self) -> list[Dispatch]:
         """Dispatches that sample damage squares and the key of faults with the random key in the control block."""
-        drawn = [self._dispatch("draw_corners")] if self.plan.shape.damage_steps else []
-        return [*drawn, *([self._dispatch("draw_faults")] if self._faulty else [])]
-
-    @cached_property
-    def fire(self) -> list[Dispatch]:
-        """Dispatches that sample fire masks with the random key in the control block."""
-        return [self._dispatch("fire_mask")]
-
-    @cached_property
-    def hard_forward(self) -> list[Dispatch]:
-        """Dispatches of T CA steps of the hard circuit, including damage and faults."""
-        return self._hard_rollout(judged=())
+        drawn = [self.dispatch("draw_corners")] if self.plan.shape.damage_steps else []
+        return [*drawn, *([self.dispatch("draw_faults")] if self._faulty else [])]
 
     @cached_property
     def evaluation(self) -> list[Dispatch]:
         """Dispatches of an evaluation: T hard steps of evaluation grids and batch, and the counting of mismatches."""
-        pack = self._dispatch("pack", {"state": self.state(0), "words": self.words(0)})
-        return [pack, *self._hard_rollout(self.plan.shape.judged_steps)]
+        pack = self.dispatch("pack", {"state": self.state(0), "words": self.words(0)})
+        return [pack, *self.hard_forward(self.plan.shape.judged_steps)]
 
-    def _hard_rollout(self, judged: Sequence[int]) -> list[Dispatch]:
+    def hard_forward(self, judged: Sequence[int] = ()) -> list[Dispatch]:
+        """Return the dispatches of T hard CA steps, with damage and faults, and the losses after steps `judged`."""
         made = self._damage(0, hard=True)
         always = {"masks": self.buffers["hard_masks"], "values": self.buffers["scratch"]}
         for step in range(self.plan.shape.steps):
@@ -292,7 +273,7 @@ class Workspace:
             made.append(Dispatch(kernel, self._pipeline(kernel), group, workgroups, 1, work))
         return made
 
-    def _dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
+    def dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
         """Return the dispatch of a kernel with a Linear grid; `bound` replaces buffers by binding name."""
         # Models are the second dimension; `_tiled` numbers the tiles of all models consecutively instead.
         workgroups = LINEAR[kernel].workgroups(self.plan)

@@ -11,12 +11,11 @@ import numpy.typing as npt
 from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper, Shape
-from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import DeviceVerbs, GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
-from difflogic.gpu.plan import Plan
+from difflogic.gpu.plan import BatchSource, Plan
 from difflogic.gpu.planner import plan_for
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.wiring import wired

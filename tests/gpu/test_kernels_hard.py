@@ -37,13 +37,13 @@ def test_hard_forward(device: GpuDevice, name: str, launch: LaunchConfig, trees:
     masks = (rng.random((M, shape.steps, shape.cells_per_grid)) <= fire_rate).astype(np.float32)
     options = {"launch": launch, "fire_rate": fire_rate, "probes": probes, "hard_batch": shape.batch}
     with rig(device, drawn, shape, **options) as r:
-        assert r.plan.trees is trees
+        assert r.plan.wirings[0].trees is trees
         cells = r.hard_shape.cells
         words = rng.integers(0, 2**32, (M, shape.channels, cells), dtype=np.uint32)
         r.put("gate_ids", ids)
         r.put("hard_masks", masks)
         r.put_cells(r.work.words(at), words)
-        r.run(r.work.hard_forward[at])
+        r.run(r.work.hard_forward()[at])
         got = r.get_cells(r.work.words(at + 1), *words.shape[1:], dtype=np.uint32)
         for m in range(M):
             nodes = np.empty((r.layouts[m].nodes, cells), dtype=np.uint32)

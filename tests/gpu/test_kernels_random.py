@@ -40,7 +40,7 @@ def test_fire_masks(device: GpuDevice, shape: Shape, fire_rate: float) -> None:
     control = control_words((23, 24))
     with rig(device, [random_circuit(np.random.default_rng(0), 1)] * 2, shape, fire_rate=fire_rate) as r:
         r.put("control", control)
-        r.run(*r.work.fire)
+        r.run(r.work.dispatch("fire_mask"))
         got = r.get("masks", shape.steps, shape.cells_per_grid)
     assert_matches_reference(got, lambda m, masks: fire_mask(shape, fire_rate, control[m], masks))
     assert len(np.unique(got)) == 2

@@ -11,9 +11,9 @@ from difflogic.core.bits import IGNORED
 from difflogic.engine import control as c
 from difflogic.engine.events import FaultRates
 from difflogic.engine.shape import Shape
-from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import bit_words, corner_words, pool_words
+from difflogic.gpu.plan import BatchSource
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.d_damage import d_damage
 from difflogic.reference.kernels.d_faults import d_faults

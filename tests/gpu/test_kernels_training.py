@@ -178,7 +178,7 @@ def test_harden(device: GpuDevice, hardening: Hardening, rates: FaultRates, epoc
     with rig(device, [CIRCUIT] * 2, replace(SHAPE, faults=rates), hardening=hardening) as r:
         r.put("control", control)
         r.put("logits", logits)
-        r.run(*r.work.harden)
+        r.run(r.work.dispatch("harden"))
         got = r.get("coefficients", CIRCUIT.gates, 4)
     for m in range(2):
         expected = np.empty_like(got[m])

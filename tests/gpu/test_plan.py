@@ -11,10 +11,9 @@ from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
 from difflogic.gpu import planner
 from difflogic.gpu.adapter import Adapter
-from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
-from difflogic.gpu.plan import Plan
+from difflogic.gpu.plan import BatchSource, Plan
 from difflogic.gpu.planner import make_plan, plan_for
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
