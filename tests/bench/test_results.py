@@ -58,9 +58,7 @@ def test_what_is_no_results_file(text: str | None, sentence: str, tmp_path: Path
         (("cases", 0, "gate_evaluations"), None, "gate_evaluations of train/a should be a positive number"),
     ],
 )
-def test_a_damaged_file(
-    path: tuple[str | int, ...], value: object, sentence: str, results: Results, tmp_path: Path
-) -> None:
+def test_a_damaged_file(path: tuple[str | int, ...], value: object, sentence: str, results: Results, tmp_path) -> None:
     file = tmp_path / "a.json"
     file.write_text(changed(results, *path, to=value).to_json())
     with pytest.raises(UsageError) as caught:

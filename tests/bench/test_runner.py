@@ -3,7 +3,6 @@
 import json
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -123,9 +122,7 @@ def test_card_is_woken_after_other_engines() -> None:
 
 
 @pytest.mark.parametrize(("cpu_ms", "engine"), [(1.0, "cpu"), (3.0, "gpu")])
-def test_auto_uses_what_bench_measured(
-    cpu_ms: float, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_uses_what_bench_measured(cpu_ms: float, engine: str, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
     card = OtherEngine(EngineInfo("gpu", "Quick 9000"))
     cases = {("train/tiny", "gpu"): 2.0, ("train/tiny", "cpu"): cpu_ms, ("batch/3", "cpu"): 1.0}

@@ -68,9 +68,7 @@ def test_pruned_controller_decides_the_same_at_visited_observations() -> None:
 
 
 @pytest.mark.parametrize("dims", [(5, 5, 5), (1,) * 9])
-def test_codes_too_many_to_list_are_described_by_implications(
-    dims: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_codes_too_many_to_list_are_described_by_implications(dims: tuple[int, ...], monkeypatch) -> None:
     """The solver decides the same circuit; if no threshold implies another, all bits count."""
     controller = random_controller(3, (20, 20), dims)
     monkeypatch.setattr(synthesis, "LISTED", 100)

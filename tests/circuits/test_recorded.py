@@ -160,9 +160,7 @@ def test_usual_mistake_in_a_recording_is_named(said: str, tmp_path: Path) -> Non
         ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: use a larger --size."),
     ],
 )
-def test_file_without_a_recording_is_refused(
-    name: str, content: object, options: dict, message: str, tmp_path: Path
-) -> None:
+def test_file_without_a_recording_is_refused(name: str, content: object, options: dict, message: str, tmp_path) -> None:
     if isinstance(content, str):
         (tmp_path / name).write_text(content)
     elif isinstance(content, bytes):

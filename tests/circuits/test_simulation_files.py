@@ -218,9 +218,7 @@ def test_rle_of_many_channels_contains_the_visible_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize("periodic", [True, False])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=5)
-def test_golly_steps_an_rle_as_the_circuit_does(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, periodic: bool
-) -> None:
+def test_golly_steps_an_rle_as_the_circuit_does(tmp_path_factory, seed: int, periodic: bool) -> None:
     """It does if the circuit has one channel and stays empty; else it shows the states under a rule of its own."""
     needs("bgolly")
     rng = np.random.default_rng(seed)

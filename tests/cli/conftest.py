@@ -80,9 +80,7 @@ def run(call: Call) -> Path:
 
 
 @pytest.fixture
-def difflogic(
-    plainly: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Call:
+def difflogic(plainly: None, capsys, monkeypatch, tmp_path) -> Call:
     """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset like any other, but is trained as it stands."""
     monkeypatch.setitem(presets.PRESETS, "tiny", presets.Preset(tiny_config, "a stand-in"))
     monkeypatch.chdir(tmp_path)

@@ -75,9 +75,7 @@ def test_interrupted_run_writes_its_rows(said: Said, tmp_path: Path, monkeypatch
     assert [(line["case"], "profile" in line) for line in rows] == [("train/tiny", True), ("hard/tiny", False)]
 
 
-def test_require_hardware_applies_to_default_engines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_require_hardware_applies_to_default_engines(monkeypatch, capsys) -> None:
     opened = []
 
     def refuse(name: str, require_hardware: bool = False) -> None:

@@ -72,9 +72,7 @@ def test_doctor_prints_the_result_of_each_test(
 
 
 @pytest.mark.parametrize(("arguments", "code"), [((), 1), (("--list",), 0)])
-def test_doctor_fails_without_an_adapter(
-    arguments: tuple[str, ...], code: int, monkeypatch: pytest.MonkeyPatch, said: Said
-) -> None:
+def test_doctor_fails_without_an_adapter(arguments: tuple[str, ...], code: int, monkeypatch, said: Said) -> None:
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
     out = said("doctor", *arguments, code=code).out
     assert out.endswith(f"{NO_ADAPTER}\n")

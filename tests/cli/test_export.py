@@ -65,9 +65,7 @@ def test_all_leaves_out_formats_that_do_not_fit(circuit: Path, capsys: pytest.Ca
     assert "Error: Golly supports 256 states" in capsys.readouterr().err
 
 
-def test_channels_the_image_does_not_need_do_not_count_for_golly(
-    circuit: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_channels_the_image_does_not_need_do_not_count_for_golly(circuit: Path, capsys) -> None:
     """Return a circuit of eight channels, of which the image needs three."""
     circuit.write_text(netlist_json.to_json(published()))
     assert export(circuit, "--format", "golly") == 0
@@ -101,9 +99,7 @@ def test_existing_exports_are_not_overwritten(circuit: Path, capsys: pytest.Capt
     ("arguments", "sentence"),
     [([], "Missing option --format: choose c, "), (["--format", "pdf"], "'pdf' is not a format: expected c, ")],
 )
-def test_wrong_usage_is_refused(
-    circuit: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_is_refused(circuit: Path, arguments: list[str], sentence: str, capsys) -> None:
     assert export(circuit, *arguments) == 2
     assert sentence in capsys.readouterr().err
 
@@ -113,9 +109,7 @@ def test_missing_circuit_is_reported_in_one_sentence(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().err.startswith("Error: Unknown circuit ")
 
 
-def test_missing_checker_fails_verification(
-    circuit: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_checker_fails_verification(circuit: Path, capsys, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert export(circuit, "--format", "vhdl", "--verify") == 1
     error = capsys.readouterr().err

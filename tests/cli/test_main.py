@@ -129,9 +129,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
         (click.Abort(), 130, "Interrupted.\n"),
     ],
 )
-def test_expected_failures_are_one_sentence(
-    error: BaseException, code: int, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_expected_failures_are_one_sentence(error: BaseException, code: int, text: str, monkeypatch, capsys) -> None:
     monkeypatch.setattr(entry.group, "main", raising(error))
     assert entry.main([]) == code
     assert capsys.readouterr().err == text
@@ -187,9 +185,7 @@ def test_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -
     ("command", "code"),
     [("presets", 1), *exhaustive(("train --config tiny.toml --recipe paper -o run", 0))],
 )
-def test_closed_pipe_ends_printing_but_not_training(
-    command: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closed_pipe_ends_printing_but_not_training(command: str, code: int, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("tiny.toml").write_text(tiny_config().to_toml())
     with processes.start("difflogic.cli.main", *command.split()) as process:

@@ -66,9 +66,7 @@ def test_every_path_option_is_an_output_or_listed() -> None:
 
 @pytest.mark.parametrize("place", OUTPUTS, ids=lambda place: f"{place[0]} {place[2].name}")
 @pytest.mark.parametrize("linked", [False, True])
-def test_existing_output_is_refused_before_any_work(
-    place: Place, linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_existing_output_is_refused_before_any_work(place: Place, linked: bool, tmp_path, monkeypatch, capsys) -> None:
     """Nothing else that they need is there: they do not come so far."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "precious").write_text("precious")

@@ -59,9 +59,7 @@ def test_resumed_run_is_not_measured_again(call: Call, rivals: None) -> None:
     assert "placed" not in [json.loads(line)["event"] for line in result.out.splitlines()]
 
 
-def test_placement_cpu_and_sticky_skip_the_benchmark(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_placement_cpu_and_sticky_skip_the_benchmark(call: Call, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
     first = call("--placement", "cpu", "--epochs", 1, "--out", "one", engine=AUTO)
     assert "; --placement cpu was given\n" in first.out

@@ -90,9 +90,7 @@ def test_json_and_out_of_a_proof(board: Path, said: Said) -> None:
 
 
 @pytest.mark.parametrize("judge", ["difflogic", "berkeley-abc"])
-def test_counterexample_is_printed_and_saved(
-    judge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
-) -> None:
+def test_counterexample_is_printed_and_saved(judge: str, tmp_path, monkeypatch, said: Said) -> None:
     monkeypatch.chdir(tmp_path)
     task = {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}
     kept_run(Path("still"), keeper_config(2, task), keeper(2))

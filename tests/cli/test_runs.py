@@ -49,9 +49,7 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_control_characters_in_names_are_escaped(
-    is_terminal: bool, runs: Path, said: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_control_characters_in_names_are_escaped(is_terminal: bool, runs: Path, said: Said, monkeypatch) -> None:
     """Neither the title of a window nor the direction of writing is a run's to change."""
     changed(runs / "one", name="a\x1b]0;b\x07\u202ec")
     (runs / "circuit.json").write_text('{"format": "\\u001b[31m"}')

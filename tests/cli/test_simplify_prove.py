@@ -64,9 +64,7 @@ def test_high_effort_makes_more_walks(said: Said, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--task"]])
-def test_ctrl_c_saves_the_smallest_circuit(
-    run: Path, options: list[str], said: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_saves_the_smallest_circuit(run: Path, options: list[str], said: Said, monkeypatch) -> None:
     def interrupt(netlist: CellNetlist) -> CellNetlist:
         raise KeyboardInterrupt
 

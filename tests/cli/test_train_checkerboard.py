@@ -119,9 +119,7 @@ def test_population_is_reported_in_json(call: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stop"), [([], 0), (["--stop-when-solved"], 1), (["--stop-when-solved", "2"], 2)]
 )
-def test_stop_when_solved_counts_models(
-    arguments: list[str], stop: int, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_when_solved_counts_models(arguments: list[str], stop: int, call: Call, monkeypatch) -> None:
     asked: list[int] = []
     train = Session.train
 

@@ -198,9 +198,7 @@ def test_class_that_is_no_task_is_refused(made: type, message: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["raise ValueError('broken')", "import nothing_of_this_name", "Fill = 3", "exit(3)"])
-def test_distribution_that_cannot_be_loaded_is_named(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distribution_that_cannot_be_loaded_is_named(text: str, tmp_path, monkeypatch) -> None:
     module = f"broken_{abs(hash(text))}"
     install(monkeypatch, tmp_path / "other", "broken", {module: text}, fill=f"{module}:Fill")
     assert "broken:fill" in registered.names()

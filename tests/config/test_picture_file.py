@@ -173,9 +173,7 @@ def test_sixty_four_colours_have_no_threshold(tmp_path: Path) -> None:
 
 
 @given(kind=st.sampled_from(picture_file.FORMATS), data=st.data())
-def test_damaged_file_is_an_image_or_an_error_message(
-    kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_damaged_file_is_an_image_or_an_error_message(kind: str, data: st.DataObject, tmp_path_factory) -> None:
     buffer = io.BytesIO()
     Image.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3)).save(buffer, kind)
     content = bytearray(buffer.getvalue())

@@ -151,9 +151,7 @@ def test_malformed_pattern_is_refused(text: str, complaint: str, tmp_path: Path)
 
 
 @given(st.binary(max_size=60), st.sampled_from([b"", b"x = 9, y = 9\n", b"#Life 1.05\n#P", b"#Life 1.06\n", b"[M2]\n"]))
-def test_any_bytes_give_a_pattern_or_an_error(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, head: bytes
-) -> None:
+def test_any_bytes_give_a_pattern_or_an_error(tmp_path_factory, data: bytes, head: bytes) -> None:
     path = tmp_path_factory.mktemp("pattern") / "a"
     path.write_bytes(head + data)
     with contextlib.suppress(DataError):

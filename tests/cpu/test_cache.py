@@ -37,9 +37,7 @@ def forget() -> Iterator[None]:
     compiled.cache_folder.cache_clear()
 
 
-def test_unwritable_cache_folder_is_replaced(
-    tmp_path: Path, fresh: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritable_cache_folder_is_replaced(tmp_path, fresh: pytest.MonkeyPatch, capsys) -> None:
     """A file is where the folder should be: as good as no permission, and the same for every user."""
     (tmp_path / "file").touch()
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
@@ -96,9 +94,7 @@ def test_compilation_is_announced_once(engine: CpuEngine, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("is_held", [False, True], ids=["alone", "another stands still"])
-def test_other_processes_wait_for_the_one_that_compiles(
-    is_held: bool, tmp_path: Path, fresh: pytest.MonkeyPatch
-) -> None:
+def test_other_processes_wait_for_the_one_that_compiles(is_held: bool, tmp_path, fresh: pytest.MonkeyPatch) -> None:
     """But not for ever: one that holds the lock and stands still costs others patience, and no result."""
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     fresh.setattr(compiled, "PATIENCE", 0.1)

@@ -25,9 +25,7 @@ def test_machine_code_equals_the_reference(case: Case) -> None:
 
 
 @pytest.mark.parametrize(("name", "feature", "words"), [("x86-64-v3", "+avx2", 4), ("x86-64-v2", "+sse2", 2)])
-def test_machine_code_for_narrower_vectors(
-    name: str, feature: str, words: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_machine_code_for_narrower_vectors(name: str, feature: str, words: int, monkeypatch) -> None:
     """A vector is one register, however wide, and the same bits come out."""
     spec = SimulationSpec(life(), 301, 130, 39322, seed=1)
     module = row_code.row_module(column_program(spec.netlist), feature, stride=32, masked=True)

@@ -122,9 +122,7 @@ def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyP
     ("name", "error"),
     [("gpu", DeviceError), ("jax", MissingPackagesError), ("torch", MissingPackagesError), ("abacus", UsageError)],
 )
-def test_what_was_named_is_asked_or_an_error(
-    name: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_named_is_asked_or_an_error(name: str, error: type[Exception], monkeypatch) -> None:
     take_away(monkeypatch)
     with pytest.raises(error):
         check_gradients.find(Subject.start(tiny_config()), (name,))

@@ -132,9 +132,7 @@ def test_a_software_adapter_is_no_rival_of_the_processor(how: Placing, gpu: list
     assert place_run(config, 1, how).engine.info.engine == "cpu"
 
 
-def test_where_numba_is_missing_the_gpu_stays(
-    gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_numba_is_missing_the_gpu_stays(gpu: list[EngineInfo], config: Config, monkeypatch) -> None:
     choose.keep_measured(HARDWARE, config, 1, measured(CPU))
     monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
     monkeypatch.setitem(sys.modules, "difflogic.cpu.codegen.compiled", None)

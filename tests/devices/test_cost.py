@@ -36,9 +36,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
         {"task": {"height": 60_000, "width": 60_000}},
     ],
 )
-def test_what_does_not_fit_is_refused_before_it_is_made(
-    changed: dict[str, Any], machine: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_is_refused_before_it_is_made(changed: dict[str, Any], machine: None, monkeypatch) -> None:
     monkeypatch.setattr(Circuit, "initial", lambda *_: pytest.fail("a circuit was made"))
     for name in ("cpu", "reference"):
         with pytest.raises(LimitError, match=r"needs (about|at least) [0-9.]+ GB.* but this machine has "):

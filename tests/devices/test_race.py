@@ -115,9 +115,7 @@ def test_the_faster_one_trains_the_rest(second: float, winner: str, monkeypatch:
 
 
 @pytest.mark.parametrize(("population", "second"), [(1, 0.5), (1, 1.5), (2, 1.5)])
-def test_what_is_handed_over_is_exact(
-    population: int, second: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_handed_over_is_exact(population: int, second: float, tmp_path, monkeypatch) -> None:
     """Between two engines of equal numbers it is the run that never changed hands, evaluations at the change too."""
     monkeypatch.setattr(race, "SHARE", 1.0)
     rivals = Rivals(monkeypatch, 1.0, second)

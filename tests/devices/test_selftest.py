@@ -66,9 +66,7 @@ def test_a_wrong_epoch_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("check", "call", "factor"), [("gradients", 0, 1.01), ("gradients", 0, np.nan), ("determinism", 1, 1.01)]
 )
-def test_wrong_or_changing_gradients_are_seen(
-    check: str, call: int, factor: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_or_changing_gradients_are_seen(check: str, call: int, factor: float, monkeypatch) -> None:
     right, calls = GpuEngine.loss_and_gradients, itertools.count()
 
     def wrong(*given: Any, **named: Any) -> tuple[float, dict[str, list[np.ndarray]]]:

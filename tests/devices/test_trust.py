@@ -2,7 +2,6 @@
 
 import dataclasses
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -41,9 +40,7 @@ def forbid_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "self_test", called)
 
 
-def test_one_test_per_driver(
-    adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_test_per_driver(adapter: Adapter, answer: list[Check], monkeypatch, capsys) -> None:
     answer += GOOD
     selftest.require(adapter)
     told = capsys.readouterr()
@@ -108,9 +105,7 @@ def test_placing_for_training(adapter: Adapter, monkeypatch: pytest.MonkeyPatch)
     assert placement.reason.startswith("auto found the hardware GPU Quick 9000, since Broken 1000 failed the self-test")
 
 
-def test_commands_refuse(
-    adapter: Adapter, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_commands_refuse(adapter: Adapter, capsys, monkeypatch, tmp_path) -> None:
     selftest.keep(adapter, BAD)
     monkeypatch.chdir(tmp_path)
     for command in (["train-checkerboard", "--gpu", "--small", "--epochs", "1"], ["tune"]):

@@ -165,9 +165,7 @@ def test_a_variant_that_computes_something_else_is_refused(tuner: Make, cache: P
     assert tuning_cache.MEASURED.read() == {}
 
 
-def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
-    tuner: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(tuner: Make, monkeypatch) -> None:
     one = tuner(favours(BEST, 2))
     monkeypatch.setattr(tune, "GRADIENT_TOLERANCE", -1.0)
     with pytest.raises(DeviceError, match="does not agree with the reference: nothing was tuned"):
@@ -244,9 +242,7 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDe
 
 
 @pytest.mark.exhaustive
-def test_what_is_known_to_be_slower_is_not_measured(
-    tuner: Make, config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_known_to_be_slower_is_not_measured(tuner: Make, config: Config, monkeypatch) -> None:
     monkeypatch.setattr(tune, "LANES", (1, 2, 4, 8))
     seen: list[SweepProgress] = []
     calls: list[LaunchConfig] = []
@@ -278,9 +274,7 @@ def test_what_is_known_to_be_slower_is_not_measured(
     assert seen[-1].seconds_left > 0
 
 
-def test_lanes_that_would_be_empty_are_no_variants(
-    device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lanes_that_would_be_empty_are_no_variants(device: GpuDevice, config: Config, monkeypatch) -> None:
     monkeypatch.setattr(tune, "LANES", (1, 4, 8, 16))
     plan = Tuner(device, config).plan
     chunks = -(-config.train.batch * config.task.height * config.task.width // 16)

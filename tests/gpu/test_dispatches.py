@@ -148,9 +148,7 @@ def test_steps_of_one_submit_share_one_pass(device: GpuDevice, calls: Calls) -> 
     model.close()
 
 
-def test_evaluation_is_submitted_before_metrics_are_read(
-    device: GpuDevice, calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluation_is_submitted_before_metrics_are_read(device: GpuDevice, calls: Calls, monkeypatch) -> None:
     model = open_model(device)
     model.train(1)
     calls.clear()

@@ -113,9 +113,7 @@ def test_memory_that_runs_out_names_what_each_model_needs(device: GpuDevice, mon
         GpuEngine(device).open(jobs[:1], [start(jobs[0])])
 
 
-def test_memory_that_runs_out_is_saved_and_said(
-    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_memory_that_runs_out_is_saved_and_said(device: GpuDevice, monkeypatch, capsys) -> None:
     job = make_job()
     expected = train_alone(device, job, start(job), 2)
     refuse(monkeypatch, "kept")

@@ -97,9 +97,7 @@ def test_every_schedule_gives_the_same_bits(
 
 
 @pytest.mark.parametrize("max_blocks", [128, 7, 1])
-def test_the_number_of_blocks_changes_rounding_only(
-    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, max_blocks: int
-) -> None:
+def test_the_number_of_blocks_changes_rounding_only(device: GpuDevice, monkeypatch, max_blocks: int) -> None:
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
     assert (

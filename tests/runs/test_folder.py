@@ -161,9 +161,7 @@ def test_a_folder_taken_meanwhile_is_refused(config: Config, engine: Engine, tmp
 
 
 @pytest.mark.parametrize("epoch", [0, 3, 5, 7, 12])
-def test_a_full_disk(
-    epoch: int, config: Config, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Run
-) -> None:
+def test_a_full_disk(epoch: int, config: Config, engine: Engine, tmp_path, monkeypatch, finished: Run) -> None:
     path = tmp_path / "full"
     with monkeypatch.context() as patch, pytest.raises(RunFolderError) as caught:
         Trainer(config, engine).run(out=path, observer=every(1, FullDisk(patch, epoch)))

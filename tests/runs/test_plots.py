@@ -30,9 +30,7 @@ print(matplotlib.get_cachedir(), os.environ["MPLBACKEND"], matplotlib.rcParams["
 """
 
 
-def test_images_need_neither_the_backend_nor_the_home_of_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_need_neither_the_backend_nor_the_home_of_the_environment(tmp_path, monkeypatch) -> None:
     """A command in a notebook inherits the kernel's backend, and a container's user may have no home.
 
     The settings in the current folder, which another user may have written, do not count either.

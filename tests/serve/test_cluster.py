@@ -9,9 +9,7 @@ from benchmarks.service.cluster import kill_nodes
 from difflogic.cli import main as cli
 
 
-def test_without_ray_one_sentence_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_ray_one_sentence_says_what_to_install(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert cli.main(["serve", str(tmp_path / "store"), "--workers", "ray"]) == 1
     assert "A worker on a Ray cluster requires ray, part of the extra `ray`" in capsys.readouterr().err

@@ -116,9 +116,7 @@ def test_worker_that_lost_a_job_writes_nothing_to_it(store: Store, spec: JobSpec
     assert [path.name for path in home.rglob("*.tmp")] == []
 
 
-def test_unwritten_files_are_sent_again_completely(
-    store: Store, spec: JobSpec, away: Away, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritten_files_are_sent_again_completely(store: Store, spec: JobSpec, away: Away, monkeypatch) -> None:
     store.submit("ann", spec)
     job, lease, _ = away.take()
     away.write(job, ROWS, "1\n")

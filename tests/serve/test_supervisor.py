@@ -1,7 +1,6 @@
 """Supervisor: workers that cannot be started, a rebuilt database, and the choice of devices."""
 
 import logging
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,9 +14,7 @@ from difflogic.serve.worker import supervisor as supervisor_module
 from difflogic.serve.worker.supervisor import MAX_BACK_OFF_S, Supervisor
 
 
-def test_a_worker_that_cannot_be_started_is_tried_ever_more_rarely(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_cannot_be_started_is_tried_ever_more_rarely(tmp_path, caplog, monkeypatch) -> None:
     monkeypatch.setattr(supervisor_module, "time", SimpleNamespace(monotonic=lambda: 100.0))
     supervisor = Supervisor(tmp_path, ["cpu"], command=("/nowhere/python",))
     slot = supervisor.open_slots()[0]
@@ -35,9 +32,7 @@ def test_a_worker_that_cannot_be_started_is_tried_ever_more_rarely(
     supervisor._store.close()
 
 
-def test_hands_elsewhere_go_on_with_a_database_that_was_made_again(
-    store: Store, spec: JobSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hands_elsewhere_go_on_with_a_database_that_was_made_again(store: Store, spec: JobSpec, monkeypatch) -> None:
     """Those of another process, while the server is started again; with a copy of an older day they do not."""
     supervisor = Supervisor(store.folder, ["cpu"])
     old = (store.folder / STORE).read_bytes()
@@ -61,9 +56,7 @@ def test_hands_elsewhere_go_on_with_a_database_that_was_made_again(
     ("named", "usable"),
     [("auto", ["gpu:1", "cpu"]), ("gpu", ["gpu:1"]), ("cpu,follow-ups", ["cpu"]), ("gpu:1,gpu:0", ["gpu:1", "gpu:0"])],
 )
-def test_software_gpu_is_used_if_named_with_a_warning(
-    named: str, usable: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_software_gpu_is_used_if_named_with_a_warning(named: str, usable: list[str], monkeypatch) -> None:
     monkeypatch.setattr(devices, "gpus", lambda: {"gpu:0": "llvmpipe", "gpu:1": None})
     found, warning = devices.usable(named.split(","))
     assert found == usable

@@ -101,9 +101,7 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
 
 
 @pytest.mark.exhaustive
-def test_agents_are_swept_from_the_terminal(
-    live: Live, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agents_are_swept_from_the_terminal(live: Live, tmp_path, capsys, monkeypatch) -> None:
     """Optuna's sampler runs to its end; another sweep is cancelled, keeps its trials, and goes on when asked."""
     pytest.importorskip("optuna")
     monkeypatch.setenv(SERVER, live.address)

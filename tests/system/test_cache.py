@@ -39,9 +39,7 @@ def test_entries_are_saved_next_to_each_other(capsys: pytest.CaptureFixture[str]
         b'{"format": "difflogic-colours", "version": 1, "entries": {"sky": "blue"}}',
     ],
 )
-def test_corrupt_or_foreign_file_is_ignored_with_a_warning(
-    content: bytes, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_corrupt_or_foreign_file_is_ignored_with_a_warning(content: bytes, cache: Path, capsys) -> None:
     cache.mkdir()
     COLOURS.path.write_bytes(content)
     assert COLOURS.read() == {}
@@ -57,9 +55,7 @@ def test_unwritable_file_causes_a_warning(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize("usual", [None, "~/.cache/difflogic", "file/difflogic"])
-def test_unusable_folder_causes_one_warning(
-    usual: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unusable_folder_causes_one_warning(usual: str | None, tmp_path, monkeypatch, capsys) -> None:
     """The user has no home, as the newest platformdirs says it and as older ones do; or it cannot be written."""
 
     def user_cache_dir(*_: object, **__: object) -> str:

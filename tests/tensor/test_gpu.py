@@ -83,9 +83,7 @@ def test_every_axis(axis: int | tuple[int, ...], shape: tuple[int, ...], gpu: De
 @pytest.mark.parametrize(
     ("rows", "inner", "columns"), [(1, 1, 1), (1, 300, 1), (63, 64, 65), (130, 17, 3), (4, 1, 200), (1024, 512, 1024)]
 )
-def test_matmul(
-    rows: int, inner: int, columns: int, is_wide: bool, gpu: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_matmul(rows: int, inner: int, columns: int, is_wide: bool, gpu: Device, monkeypatch) -> None:
     monkeypatch.setattr(gpu_arrays, "MANY_TILES", {True: 1 if is_wide else 1 << 32})
     rng = np.random.default_rng(0)
     check(Tensor.__matmul__, [rng.standard_normal((rows, inner)), rng.standard_normal((inner, columns))], gpu)

@@ -81,9 +81,7 @@ def test_search_solves_what_gradients_leave_wrong() -> None:
 
 
 @pytest.mark.parametrize(("begins", "decisions"), [(98, 1), (7, 0)])
-def test_engines_are_compared_before_the_search_only(
-    begins: int, decisions: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engines_are_compared_before_the_search_only(begins: int, decisions: int, monkeypatch) -> None:
     rivals = Rivals(monkeypatch, 1.0, 0.5)
     rivals.train(search={"begin": begins}, **LONG)
     assert [*rivals.gpu.epochs, *rivals.cpu.epochs] == list(range(1, begins + 1))

@@ -159,9 +159,7 @@ class Enough(Observer):
 
 
 @any_engine_will_do
-def test_stop_request_ends_a_run_and_resume_continues(
-    finished: Run, config: Config, engine: Engine, tmp_path: Path
-) -> None:
+def test_stop_request_ends_a_run_and_resume_continues(finished: Run, config: Config, engine: Engine, tmp_path) -> None:
     observer = Enough(4)
     run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer)
     assert run.interrupted == "epoch 4 is enough"

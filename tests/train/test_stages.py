@@ -72,9 +72,7 @@ def test_evaluation_opens_no_second_model(config: Config, engine: Engine, monkey
 
 
 @pytest.mark.parametrize("changed", [{}, {"fire_rate": 1.0}, {"probes": 70}])
-def test_evaluation_in_parts_is_the_same(
-    config: Config, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluation_in_parts_is_the_same(config: Config, changed: dict[str, Any], monkeypatch) -> None:
     engine = open_engine("cpu")
     config = config.with_(initial={"logit": 0.5}, train=changed)
     job, state = (lambda member: (member.job, member.state))(start.fresh(TrainRequest(config=config)).members[0])

@@ -124,9 +124,7 @@ class Unreachable(Tracker):
     ("error", "words"),
     [(ConnectionError("connection refused\nlong"), "connection refused"), (BrokenPipeError(), "BrokenPipeError")],
 )
-def test_failing_tracker_is_reported_once(
-    error: Exception, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_tracker_is_reported_once(error: Exception, words: str, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(Unreachable, "error", error, raising=False)
     monkeypatch.setitem(tracking.TRACKERS, "mlflow", Unreachable)
     run, told = train(tmp_path / "run", "mlflow:http://localhost:1")

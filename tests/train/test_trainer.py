@@ -26,9 +26,7 @@ from tests.train.scripted import Scripted
 from tests.train.tiny import every, tiny_config
 
 
-def test_run_in_memory_writes_nothing(
-    config: Config, engine: Engine, complete: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_in_memory_writes_nothing(config: Config, engine: Engine, complete: Run, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     run = Trainer(config, engine).run()
     assert run.path is None

@@ -74,9 +74,7 @@ def solve(placement: Placement, out: Path | None = None, limit: str | None = Non
     return restarts.train(request, placement, out)
 
 
-def test_attempts_continue_until_one_passes(
-    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attempts_continue_until_one_passes(placement: Placement, tmp_path, monkeypatch) -> None:
     third = schedule.seed_of(FLAT.seed, 2)
     passes_at(monkeypatch, third, 10)
     done = solve(placement, tmp_path / "run")
@@ -123,9 +121,7 @@ def test_solved_attempt_is_not_stopped_early(placement: Placement, monkeypatch: 
     assert (attempt.status, attempt.epoch, attempt.given_up) == ("solved", 20, None)
 
 
-def test_dead_gates_of_a_solution_are_wires(
-    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dead_gates_of_a_solution_are_wires(placement: Placement, tmp_path, monkeypatch) -> None:
     random = FLAT.with_(initial={"logit": 0.0, "noise": 1.0})
     passes_at(monkeypatch, FLAT.seed, 10)
     done = restarts.train(TrainRequest(config=random, until_solved=True), placement, tmp_path / "run").best
@@ -139,9 +135,7 @@ def test_dead_gates_of_a_solution_are_wires(
     assert (tmp_path / "run/circuit.json").read_text() == kept
 
 
-def test_results_of_the_best_attempt_are_at_the_top(
-    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_of_the_best_attempt_are_at_the_top(placement: Placement, tmp_path, monkeypatch) -> None:
     passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 1), 10)
     done = difflogic.solve(FLAT, engine=placement.engine, out=str(tmp_path / "run"))
     assert done.solved
@@ -162,9 +156,7 @@ def test_limit_of_epochs_ends_attempts(placement: Placement, tmp_path: Path, mon
     assert [each.epoch for each in more.record.attempts] == [20, 20, 5, 10]
 
 
-def test_limit_of_time_leaves_a_run_that_continues_bit_for_bit(
-    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limit_of_time_leaves_a_run_that_continues_bit_for_bit(placement: Placement, tmp_path, monkeypatch) -> None:
     passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 1), 10)
     whole = solve(placement, tmp_path / "whole")
     cut = solve(placement, tmp_path / "cut", "0.000001s")
