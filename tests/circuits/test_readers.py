@@ -5,6 +5,7 @@ import json
 import random
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ def test_arrays_that_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch:
 
 
 DIGITAL = published()
+Change = Callable[[dict[str, Any]], object]
 OWN = json.loads(netlist_json.to_json(CellNetlist.from_circuit(random_circuit(np.random.default_rng(3), channels=1))))
 
 
@@ -152,66 +154,49 @@ def test_gates_of_many_inputs_and_constants_are_read() -> None:
         assert found == [nand, nand ^ 1 ^ (sample & 1), 1, 0]
 
 
+def device(**fields: dict[str, Any]) -> Change:
+    """Return a change of a device by its id, which is new if there is none."""
+    ((name, change),) = fields.items()
+    return lambda data: data["devices"].setdefault(name, {}).update(change)
+
+
+def wire(*ends: str) -> Change:
+    return lambda data: data["connectors"].append(connector(*ends))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data["devices"].update(x={"type": "Dff"}), "Unknown type 'Dff' of the device 'x'"),
-        (lambda data: data["devices"].update(x={"type": []}), r"The type of the device 'x' must be text, got \[\]"),
-        (
-            lambda data: data["devices"]["l_1_96"].update(type=False),
-            "type of the device 'l_1_96' must be text, got False",
-        ),
-        (lambda data: data["devices"]["i_0"].update(label=3), "label of the device 'i_0' must be text, got 3"),
-        (lambda data: data["devices"]["l_1_96"].update(bits=True), "'l_1_96' must be an object with one bit"),
+        (device(x={"type": "Dff"}), "Unknown type 'Dff' of the device 'x'"),
+        (device(x={"type": []}), r"The type of the device 'x' must be text, got \[\]"),
+        (device(l_1_96={"type": False}), "type of the device 'l_1_96' must be text, got False"),
+        (device(i_0={"label": 3}), "label of the device 'i_0' must be text, got 3"),
+        (device(l_1_96={"bits": True}), "'l_1_96' must be an object with one bit"),
         (lambda data: data["devices"].update(x=[]), "'x' must be an object with one bit"),
-        (lambda data: data["devices"]["l_1_96"].update(bits=4), "'l_1_96' must be an object with one bit"),
-        (
-            lambda data: data["devices"]["l_1_96"].update(inputs=3),
-            "The port 'in3' of 'l_1_96' is not connected|3 inputs",
-        ),
-        (lambda data: data["devices"].update(x={"type": "Button"}), "The label or id of the input 'x' must name"),
-        (lambda data: data["devices"].update(o_x={"type": "Output"}), "The label or id of the output 'o_x' must name"),
-        (lambda data: data["devices"].update(o_9={"type": "Output"}), "is not connected|channels 0, 1"),
-        (
-            lambda data: data["devices"].update(i_0b={"type": "Input", "label": "i_0_0"}),
-            r"Two devices are 'in\[0\]",
-        ),
-        (
-            lambda data: data["devices"].update(i_900={"type": "Input"}),
-            r"an output for the channel of the input in\[100\]\[0\]",
-        ),
+        (device(l_1_96={"bits": 4}), "'l_1_96' must be an object with one bit"),
+        (device(l_1_96={"inputs": 3}), "The port 'in3' of 'l_1_96' is not connected|3 inputs"),
+        (device(x={"type": "Button"}), "The label or id of the input 'x' must name"),
+        (device(o_x={"type": "Output"}), "The label or id of the output 'o_x' must name"),
+        (device(o_9={"type": "Output"}), "is not connected|channels 0, 1"),
+        (device(i_0b={"type": "Input", "label": "i_0_0"}), r"Two devices are 'in\[0\]"),
+        (device(i_900={"type": "Input"}), r"an output for the channel of the input in\[100\]\[0\]"),
         (lambda data: data["connectors"].pop(), "is not connected"),
         (
-            lambda data: data["connectors"].append(connector("i_6", "l_1_96", "in2")),
+            wire("i_6", "l_1_96", "in2"),
             r"The port 'in2' of 'l_1_96' is driven twice, by 'in\[1\]\[8\]' and 'in\[0\]\[6\]'",
         ),
-        (
-            lambda data: data["connectors"].append(connector("i_6", "l_1_96", "in3")),
-            "the port 'in3', which the device 'l_1_96'",
-        ),
-        (
-            lambda data: data["connectors"].append(connector("i_6", "l_16_6", "in2")),
-            "the port 'in2', which the device 'l_16_6'",
-        ),
-        (
-            lambda data: data["connectors"].append(connector("i_6", "i_0", "in")),
-            "the port 'in', which the device 'i_0'",
-        ),
+        (wire("i_6", "l_1_96", "in3"), "the port 'in3', which the device 'l_1_96'"),
+        (wire("i_6", "l_16_6", "in2"), "the port 'in2', which the device 'l_16_6'"),
+        (wire("i_6", "i_0", "in"), "the port 'in', which the device 'i_0'"),
         (lambda data: data["connectors"][0]["from"].update(port="in"), "must lead from the port 'out' of a device"),
         (lambda data: data["connectors"].append({"from": 1}), "A connector must have 'from' and 'to'"),
-        (
-            lambda data: data["connectors"].append(connector("i_0", "void", "in")),
-            "must lead from the port 'out' of a device",
-        ),
-        (
-            lambda data: data["connectors"].append(connector("void", "o_0", "in")),
-            "must lead from the port 'out' of a device",
-        ),
+        (wire("i_0", "void", "in"), "must lead from the port 'out' of a device"),
+        (wire("void", "o_0", "in"), "must lead from the port 'out' of a device"),
         (lambda data: data["connectors"][0]["from"].update(id="o_1"), "Unknown bit"),
         (lambda data: data.update(subcircuits={"x": {}}), "no subcircuits"),
     ],
 )
-def test_damaged_digitaljs_is_refused(change: Any, message: str) -> None:
+def test_damaged_digitaljs_is_refused(change: Change, message: str) -> None:
     data = copy.deepcopy(DIGITAL)
     change(data)
     with pytest.raises(CircuitError, match=message):

@@ -20,6 +20,7 @@ from tests.experiments import MODELS
 from tests.random_circuits import random_circuit
 
 Parts = dict[str, Any]
+Change = Callable[[np.ndarray], Any]
 
 
 def parts(**changes: Any) -> Parts:
@@ -28,113 +29,71 @@ def parts(**changes: Any) -> Parts:
     return {"logits": circuit.logits, "wires": circuit.wires, "channels": 2, "periodic": True, **changes}
 
 
-def put(table: str, network: str, layer: int, change: Callable[[np.ndarray], Any]) -> Callable[[Parts], None]:
-    def apply(arguments: Parts) -> None:
-        arguments[table][network][layer] = change(arguments[table][network][layer])
-
-    return apply
-
-
-def drop(table: str, network: str) -> Callable[[Parts], None]:
-    return lambda arguments: arguments[table].pop(network)
-
-
 def spoil(array: np.ndarray, value: float) -> np.ndarray:
     spoiled = array.copy()
     spoiled.flat[0] = value
     return spoiled
 
 
-REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
-    "no update logits": (
-        drop("logits", "update"),
-        'logits must have the keys "perceive" and "update", got [\'perceive\'].',
-    ),
-    "no perceive wires": (
-        drop("wires", "perceive"),
-        'wires must have the keys "perceive" and "update", got [\'update\'].',
-    ),
-    "a layer too few": (
-        lambda arguments: arguments["wires"]["update"].pop(),
-        "update needs one or more layers with logits and wires, got 2 logits and 1 wires.",
-    ),
-    "no layer": (
-        lambda arguments: (arguments["logits"]["update"].clear(), arguments["wires"]["update"].clear()),
-        "update needs one or more layers with logits and wires, got 0 logits and 0 wires.",
-    ),
-    "whole-number logits": (
-        put("logits", "update", 1, lambda a: a.astype(int)),
-        "The logits of update layer 1 must be float32 or float64, got int64.",
-    ),
-    "perception logits without K": (
-        put("logits", "perceive", 0, lambda a: a[0]),
-        "The logits of perceive layer 0 must have shape [K, out, 16], got [8, 16].",
-    ),
-    "update logits with K": (
-        put("logits", "update", 0, lambda a: a[None]),
-        "The logits of update layer 0 must have shape [out, 16], got [1, 5, 16].",
-    ),
-    "fifteen gates": (
-        put("logits", "update", 0, lambda a: a[:, :15]),
-        "The logits of update layer 0 must have shape [out, 16], got [5, 15].",
-    ),
-    "an empty layer": (
-        put("logits", "update", 0, lambda a: a[:0]),
-        "The logits of update layer 0 must have shape [out, 16], got [0, 16].",
-    ),
-    "another K in a later layer": (
-        put("logits", "perceive", 1, lambda a: a[:1]),
-        "All perception layers must have equal K: expected 2, got 1 in perceive layer 1.",
-    ),
-    "NaN": (
-        put("logits", "perceive", 1, lambda a: spoil(a, np.nan)),
-        "The logits of perceive layer 1 must be finite, got NaN or infinity.",
-    ),
-    "infinity": (
-        put("logits", "update", 1, lambda a: spoil(a, -np.inf)),
-        "The logits of update layer 1 must be finite, got NaN or infinity.",
-    ),
-    "fractional wires": (
-        put("wires", "update", 0, lambda a: a * 1.0),
-        "The wires of update layer 0 must be integers, got float64.",
-    ),
-    "perception wires of the wrong shape": (
-        put("wires", "perceive", 0, lambda a: a[:, :, :7]),
-        "The wires of perceive layer 0 must have shape [2, 8] or [2, 2, 8], got [2, 2, 7].",
-    ),
-    "update wires of the wrong shape": (
-        put("wires", "update", 1, lambda a: a.T[:1]),
-        "The wires of update layer 1 must have shape [2, 2], got [1, 2].",
-    ),
-    "a negative wire": (
-        put("wires", "update", 1, lambda a: np.array([[0, -1], [4, 2]])),
-        "The wires of update layer 1 must be between 0 and 4, got -1 to 4.",
-    ),
-    "a wire beyond the patch": (
-        put("wires", "perceive", 0, lambda a: np.full_like(a, 9)),
-        "The wires of perceive layer 0 must be between 0 and 8, got 9 to 9.",
-    ),
-    "a wire beyond cell and perception": (
-        put("wires", "update", 0, lambda a: np.full_like(a, 18)),
-        "The wires of update layer 0 must be between 0 and 17, got 18 to 18.",
-    ),
-    "another number of channels": (
-        lambda arguments: arguments.update(channels=3),
-        "The last update layer must have 3 gates, one per channel, got 2.",
-    ),
-    "no channels": (lambda arguments: arguments.update(channels=0), "channels must be at least 1, got 0."),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_bad_arrays_are_refused_in_one_sentence(case: str) -> None:
-    spoil_arguments, message = REFUSED[case]
-    arguments = parts()
+def assert_refused(arguments: Parts, change: Callable[[Parts], Any], message: str) -> None:
     Circuit.from_arrays(**arguments)
-    spoil_arguments(arguments)
+    change(arguments)
     with pytest.raises(CircuitError) as raised:
         Circuit.from_arrays(**arguments)
     assert str(raised.value) == message
+
+
+BOTH = 'must have the keys "perceive" and "update"'
+MORE = "update needs one or more layers with logits and wires"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda given: given["logits"].pop("update"), f"logits {BOTH}, got ['perceive']."),
+        (lambda given: given["wires"].pop("perceive"), f"wires {BOTH}, got ['update']."),
+        (lambda given: given["wires"]["update"].pop(), f"{MORE}, got 2 logits and 1 wires."),
+        (
+            lambda given: [given[table]["update"].clear() for table in ("logits", "wires")],
+            f"{MORE}, got 0 logits and 0 wires.",
+        ),
+        (
+            lambda given: given["logits"]["perceive"].append(given["logits"]["perceive"].pop()[:1]),
+            "All perception layers must have equal K: expected 2, got 1 in perceive layer 1.",
+        ),
+        (lambda given: given.update(channels=3), "The last update layer must have 3 gates, one per channel, got 2."),
+        (lambda given: given.update(channels=0), "channels must be at least 1, got 0."),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(change: Callable[[Parts], Any], message: str) -> None:
+    assert_refused(parts(), change, message)
+
+
+@pytest.mark.parametrize(
+    ("table", "network", "layer", "change", "expected"),
+    [
+        ("logits", "update", 1, lambda a: a.astype(int), "be float32 or float64, got int64."),
+        ("logits", "perceive", 0, lambda a: a[0], "have shape [K, out, 16], got [8, 16]."),
+        ("logits", "update", 0, lambda a: a[None], "have shape [out, 16], got [1, 5, 16]."),
+        ("logits", "update", 0, lambda a: a[:, :15], "have shape [out, 16], got [5, 15]."),
+        ("logits", "update", 0, lambda a: a[:0], "have shape [out, 16], got [0, 16]."),
+        ("logits", "perceive", 1, lambda a: spoil(a, np.nan), "be finite, got NaN or infinity."),
+        ("logits", "update", 1, lambda a: spoil(a, -np.inf), "be finite, got NaN or infinity."),
+        ("wires", "update", 0, lambda a: a * 1.0, "be integers, got float64."),
+        ("wires", "perceive", 0, lambda a: a[:, :, :7], "have shape [2, 8] or [2, 2, 8], got [2, 2, 7]."),
+        ("wires", "update", 1, lambda a: a.T[:1], "have shape [2, 2], got [1, 2]."),
+        ("wires", "update", 1, lambda a: np.array([[0, -1], [4, 2]]), "be between 0 and 4, got -1 to 4."),
+        ("wires", "perceive", 0, lambda a: np.full_like(a, 9), "be between 0 and 8, got 9 to 9."),
+        ("wires", "update", 0, lambda a: np.full_like(a, 18), "be between 0 and 17, got 18 to 18."),
+    ],
+)
+def test_array_that_does_not_fit_is_refused(
+    table: str, network: str, layer: int, change: Change, expected: str
+) -> None:
+    def put(given: Parts) -> None:
+        given[table][network][layer] = change(given[table][network][layer])
+
+    assert_refused(parts(), put, f"The {table} of {network} layer {layer} must {expected}")
 
 
 @pytest.mark.parametrize(("table", "what"), [("logits", "logits"), ("wires", "wires")])
