@@ -19,6 +19,7 @@ from difflogic.engine.shape import Hyper
 from difflogic.errors import ConfigError
 
 SMALL = presets.checkerboard(small=True)
+side = st.integers(3, 500)
 whole = st.integers(1, 10**6)
 amount = st.floats(0, 1e6)
 names = st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="/\\"), min_size=1, max_size=100)
@@ -42,27 +43,10 @@ def configs(draw: st.DrawFn) -> Config:
         name=draw(names),
         model=ModelConfig(channels, kernels, perceive, update, draw(st.booleans()), draw(st.booleans())),
         task=TaskConfig(
-            target="checkerboard",
-            height=draw(st.integers(3, 500)),
-            width=draw(st.integers(3, 500)),
-            steps=draw(whole),
-            loss_channels=draw(st.integers(1, channels)),
+            "checkerboard", draw(side), draw(side), draw(whole), loss_channels=draw(st.integers(1, channels))
         ),
-        train=TrainConfig(
-            epochs=draw(whole),
-            batch=draw(whole),
-            fire_rate=draw(st.floats(0, 1, exclude_min=True)),
-            eval_interval=draw(whole),
-            probes=draw(whole),
-        ),
-        optimizer=OptimizerConfig(
-            lr=draw(amount),
-            weight_decay=draw(amount),
-            beta1=draw(below_one),
-            beta2=draw(below_one),
-            epsilon=draw(amount),
-            clip=draw(amount),
-        ),
+        train=draw(st.builds(TrainConfig, whole, whole, st.floats(0, 1, exclude_min=True), whole, whole)),
+        optimizer=draw(st.builds(OptimizerConfig, amount, amount, below_one, below_one, amount, amount)),
         initial=InitialConfig(logit=draw(amount)),
         seed=draw(st.integers(0, 2**32 - 1)),
     )

@@ -20,29 +20,10 @@ def test_gate_id_is_its_truth_table(gate: int) -> None:
     assert "".join(map(str, gates.TRUTH[gate])) == f"{gate:04b}"
 
 
-@pytest.mark.parametrize(
-    ("name", "outputs"),
-    [
-        ("FALSE", "0000"),
-        ("AND", "0001"),
-        ("A AND NOT B", "0010"),
-        ("A", "0011"),
-        ("NOT A AND B", "0100"),
-        ("B", "0101"),
-        ("XOR", "0110"),
-        ("OR", "0111"),
-        ("NOR", "1000"),
-        ("XNOR", "1001"),
-        ("NOT B", "1010"),
-        ("A OR NOT B", "1011"),
-        ("NOT A", "1100"),
-        ("NOT A OR B", "1101"),
-        ("NAND", "1110"),
-        ("TRUE", "1111"),
-    ],
-)
-def test_gate_name_computes_its_truth_table(name: str, outputs: str) -> None:
-    assert gates.NAMES.index(name) == int(outputs, 2)
+def test_gate_names_are_in_the_order_of_their_truth_tables() -> None:
+    first_is_0 = ("FALSE", "AND", "A AND NOT B", "A", "NOT A AND B", "B", "XOR", "OR")
+    first_is_1 = ("NOR", "XNOR", "NOT B", "A OR NOT B", "NOT A", "NOT A OR B", "NAND", "TRUE")
+    assert first_is_0 + first_is_1 == gates.NAMES
 
 
 @pytest.mark.parametrize("gate", range(16))

@@ -32,14 +32,7 @@ def published() -> Circuit:
         layer(
             (OR, seen(2, 0), seen(2, 8)),  # later channel 0
             (OR, seen(1, 0), seen(1, 8)),
-            keep(0, 6),
-            keep(0, 0),
-            keep(6, 8),
-            keep(0, 0),
-            keep(4, 6),
-            keep(7, 6),
-            keep(3, 6),
-            keep(2, 6),
+            *(keep(*each) for each in ((0, 6), (0, 0), (6, 8), (0, 0), (4, 6), (7, 6), (3, 6), (2, 6))),
         ),
         layer((OR, 0, 8), *((A, i, i) for i in range(1, 8)), (A, 9, 9)),
         layer((NOT_A_OR_B, 0, 8), *((A, i, i) for i in range(1, 8))),  # NOT (a AND NOT b)
