@@ -1,5 +1,6 @@
 """Every engine against the reference on circuits that no one designed, and against exact derivatives."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ def drawn(seed: int, **options: Any) -> Circuit:
     return random_circuit(np.random.default_rng(seed), **options)
 
 
+line, hexagons = partial(drawn, neighbourhood="line"), partial(drawn, channels=2, neighbourhood="hex", trees=True)
+
 # circuit, grid [B, H, W], steps, loss channels, masked
 CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "3x3": (drawn(1, channels=1, kernels=1), (1, 3, 3), 1, 1, False),
@@ -52,9 +55,7 @@ CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "16x4": (drawn(5, channels=2, kernels=2), (33, 16, 4), 2, 2, False),
     "16x4 masked": (drawn(6, channels=1, kernels=3, per_kernel=True), (3, 16, 4), 4, 1, True),
     "trees": (drawn(10, channels=3, kernels=3, perceive=(8, 4, 2, 1), trees=True), (3, 5, 7), 3, 2, False),
-    "trees masked": (
-        *(drawn(11, channels=2, kernels=2, periodic=True, per_kernel=True, trees=True), (2, 6, 5), 3, 1, True),
-    ),
+    "trees masked": (drawn(11, channels=2, periodic=True, per_kernel=True, trees=True), (2, 6, 5), 3, 1, True),
     "own wiring": (drawn(7, channels=2, kernels=3, per_kernel=True, periodic=True), (4, 4, 5), 3, 2, False),
     "random scheme": (random_wiring(3, 2, False), (5, 6, 6), 3, 1, False),
     "random scheme per kernel": (random_wiring(2, 3, True), (5, 6, 6), 3, 1, False),
@@ -62,20 +63,11 @@ CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "single layers": (drawn(8, channels=2, kernels=2, perceive=(1,), hidden=()), (2, 3, 4), 3, 2, False),
     "wide": (drawn(9, channels=4, kernels=4, perceive=(9, 6), hidden=(90,)), (2, 3, 5), 2, 4, True),
     # one row: above and below it there is nothing to read, whatever the boundary
-    "a line": (drawn(31, channels=2, neighbourhood="line", trees=True), (3, 1, 5), 3, 2, True),
-    "a line, periodic": (
-        *(drawn(32, channels=2, neighbourhood="line", periodic=True, per_kernel=True, trees=True), (17, 1, 3), 3, 2),
-        False,
-    ),
-    "a line of several tiles": (drawn(33, channels=1, neighbourhood="line", periodic=True), (2, 1, 70), 2, 1, True),
-    "hexagons": (drawn(34, channels=2, neighbourhood="hex", trees=True), (2, 5, 7), 3, 2, True),
-    "hexagons, periodic": (
-        drawn(35, channels=2, neighbourhood="hex", periodic=True, trees=True),
-        (3, 4, 5),
-        3,
-        2,
-        False,
-    ),
+    "a line": (line(31, channels=2, trees=True), (3, 1, 5), 3, 2, True),
+    "a line, periodic": (line(32, channels=2, periodic=True, per_kernel=True, trees=True), (17, 1, 3), 3, 2, False),
+    "a line of several tiles": (line(33, channels=1, periodic=True), (2, 1, 70), 2, 1, True),
+    "hexagons": (hexagons(34), (2, 5, 7), 3, 2, True),
+    "hexagons, periodic": (hexagons(35, periodic=True), (3, 4, 5), 3, 2, False),
     "four neighbours": (drawn(36, channels=2, neighbourhood="von-neumann", per_kernel=True), (2, 5, 7), 3, 2, False),
     # around the CPU engine's tiles of 32 cells, blocks of tiles and words of 64 samples
     "one tile exactly": (drawn(21, channels=1), (2, 4, 4), 3, 1, False),

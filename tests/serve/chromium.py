@@ -24,16 +24,8 @@ from difflogic.circuits.export.html import FLAGS
 SECONDS = 180.0
 """Whatever has not happened by then does not."""
 LOOK_S = 0.05
-KEYS = {
-    "Enter": (13, "\r"),
-    "Tab": (9, ""),
-    "Escape": (27, ""),
-    "Space": (32, " "),
-    "ArrowLeft": (37, ""),
-    "ArrowRight": (39, ""),
-    "ArrowUp": (38, ""),
-    "ArrowDown": (40, ""),
-}
+KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "Space": (32, " ")}
+KEYS |= {f"Arrow{way}": (code, "") for code, way in enumerate(("Left", "Up", "Right", "Down"), 37)}
 SHIFT = 8
 
 

@@ -214,17 +214,8 @@ def test_limits_are_parsed(text: str, limit: Within) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "now",
-        "60s or 5m",
-        "60s or",
-        "9 epochs or 8 epochs or 1s",
-        "-3s",
-        "0s",
-        "0 epochs",
-        "1.5 epochs",
-        "1e9s",
-        "5 days",
+        *("", "now", "60s or 5m", "60s or", "9 epochs or 8 epochs or 1s"),
+        *("-3s", "0s", "0 epochs", "1.5 epochs", "1e9s", "5 days"),
     ],
 )
 def test_wrong_limits_are_refused(text: str) -> None:
