@@ -2,8 +2,9 @@
 
 The recipe `paper` changes nothing. The recipe `robust` results from experiments (`docs/results/success.md`): a wiring
 per perception kernel, lower initial logits, smaller grids and learned wiring for boards, more steps for larger images,
-and for images from one cell a wiring in all directions (`difflogic.core.wiring.begin_all_round`). It trains boards, rules and samples with
-stochastic hardening (`difflogic.engine.events`), and images briefly before a search (`difflogic.engine.search`).
+and for images from one cell a wiring in all directions (`difflogic.core.wiring.begin_all_round`). It trains boards,
+rules and samples with stochastic hardening (`difflogic.engine.events`), and images briefly before a search
+(`difflogic.engine.search`).
 
 The function `robust` chooses changes for a task. Fields that differ from the paper's values are not changed.
 """
