@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from difflogic import tensor
-from difflogic.tensor import move, nn, optim
+from difflogic.tensor import nn, optim
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/tensor.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
@@ -29,7 +29,7 @@ def test_every_operation_is_on_the_page() -> None:
     assert public - undocumented <= set(re.findall(r"a\.(\w+)", PAGE))
 
 
-@pytest.mark.parametrize("module", [tensor.tensor, nn, optim, move], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [tensor.tensor, nn, optim], ids=lambda module: module.__name__)
 def test_docstrings(module: ModuleType) -> None:
     found = doctest.testmod(module, extraglobs={"nn": nn})
     assert found.attempted > 0
