@@ -83,7 +83,7 @@ class JsonCache:
         # The package works without the file, so that any error in it only causes a warning.
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
-            if (data["format"], data["version"]) != (self._format, self.version):
+            if (data["format"], data["version"]) != (f"difflogic-{self.name}", self.version):
                 raise ValueError("it has another format or version")
             entries = data["entries"]
             if not (isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values())):
@@ -115,16 +115,12 @@ class JsonCache:
         return len(entries) - len(rest)
 
     def _write(self, entries: dict[str, Entry]) -> None:
-        data = {"format": self._format, "version": self.version, "entries": entries}
+        data = {"format": f"difflogic-{self.name}", "version": self.version, "entries": entries}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
         except OSError as error:
             warn(f"Cannot write {self.path} ({error.strerror}): results are not cached.")
-
-    @property
-    def _format(self) -> str:
-        return f"difflogic-{self.name}"
 
 
 def key_of(*parts: object) -> str:
