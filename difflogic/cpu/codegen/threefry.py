@@ -61,3 +61,12 @@ def pair_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
     second = (count + 1) // 2 + index
     counter = np.uint32(second) if second < count else np.uint32(0)
     return threefry2x32(key0, key1, np.uint32(index), counter)
+
+
+@inlined
+def word_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
+    """Return word `index` of `difflogic.core.prng.random_bits(key, count)`."""
+    # A block has the words of two indices half of `count` apart. So it may be computed twice, which costs little.
+    half = (count + 1) // 2
+    low, high = pair_of_bits(key0, key1, index % half, count)
+    return low if index < half else high

@@ -3,7 +3,7 @@
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
+from difflogic.cpu.codegen.threefry import threefry2x32, word_of_bits
 from difflogic.cpu.codegen.vectors import load, store, where, zeros
 from difflogic.cpu.tables import TileGrid
 from difflogic.engine.events import DAMAGE_STREAM
@@ -14,13 +14,11 @@ from difflogic.engine.shape import Array
 def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Array) -> None:
     """Sample the corners of damage step number `index`, `corners[index] [B, 2]`, with the epoch's training subkey."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(DAMAGE_STREAM))
-    half = corners.size // 2
     for sample in range(grid.batch):
         for side in range(2):
             number = 2 * (index * grid.batch + sample) + side
-            low, high = pair_of_bits(key0, key1, number % half, corners.size)
             # The high word of a product: uniform up to cells / 2^32, without a division.
-            word = np.uint64(low if number < half else high)
+            word = np.uint64(word_of_bits(key0, key1, number, corners.size))
             cells = np.uint64(grid.width if side else grid.height)
             corners[index, sample, side] = np.int64(word * cells >> np.uint64(32))
 

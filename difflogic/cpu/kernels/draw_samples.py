@@ -4,7 +4,7 @@ import numpy as np
 
 from difflogic.core.bits import IGNORED
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.codegen.threefry import pair_of_bits, split, threefry2x32
+from difflogic.cpu.codegen.threefry import split, threefry2x32, word_of_bits
 from difflogic.cpu.tables import TileGrid
 from difflogic.engine import control as c
 from difflogic.engine.events import DATA_STREAM
@@ -24,10 +24,8 @@ def draw_samples(
     """
     _, _, sub0, sub1 = split(control[DATA_KEY], control[DATA_KEY + 1])
     key0, key1 = threefry2x32(sub0, sub1, np.uint32(0), np.uint32(DATA_STREAM))
-    half = (grid.batch + 1) // 2
     for sample in range(first, last):
-        low, high = pair_of_bits(key0, key1, sample % half, grid.batch)
-        word = np.uint64(low if sample < half else high)
+        word = np.uint64(word_of_bits(key0, key1, sample, grid.batch))
         # The high word of a product, as for corners: with 10 samples, the word 2^31 selects sample 5.
         number = np.int64(word * np.uint64(len(x)) >> np.uint64(32))
         begin = sample * grid.cells_per_grid

@@ -4,7 +4,7 @@ import numpy as np
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
+from difflogic.cpu.codegen.threefry import threefry2x32, word_of_bits
 from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.kernels.candidates import harden_wires
 from difflogic.cpu.program import Program
@@ -24,10 +24,8 @@ def harden(first: int, last: int, share: int, key0: int, key1: int, program: Pro
     """Sample the hard gates among `first` to `last`, as `Hardening.draw` does; set their coefficients and wires."""
     gates, logits = program.gates, buffers.logits
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(HARDENING_STREAM))
-    half = (gates + 1) // 2
     for gate in range(first, last):
-        low, high = pair_of_bits(key0, key1, gate % half, gates)
-        word = low if gate < half else high
+        word = word_of_bits(key0, key1, gate, gates)
         if np.int64(word >> np.uint32(16)) < share:
             # The first of equal logits is chosen, as in all engines.
             best = logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()

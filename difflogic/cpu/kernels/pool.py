@@ -3,7 +3,7 @@
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.codegen.threefry import pair_of_bits, split, threefry2x32
+from difflogic.cpu.codegen.threefry import split, threefry2x32, word_of_bits
 from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.tables import TileGrid
 from difflogic.engine import control as c
@@ -21,12 +21,8 @@ def draw_pool(grid: TileGrid, channels: int, first: int, last: int, buffers: Buf
     _, _, sub0, sub1 = split(buffers.control[DATA_KEY], buffers.control[DATA_KEY + 1])
     pool0, pool1 = threefry2x32(sub0, sub1, np.uint32(0), np.uint32(POOL_STREAM))
     _, _, key0, key1 = split(pool0, pool1)
-    half = (grid.batch + 1) // 2
     for sample in range(first, last):
-        # The two words of a block belong to samples half a batch apart, so a block may be computed twice, which costs
-        # little.
-        low, high = pair_of_bits(key0, key1, sample % half, grid.batch)
-        word = np.int64(low if sample < half else high)
+        word = np.int64(word_of_bits(key0, key1, sample, grid.batch))
         buffers.places[sample] = sample * part + (word & (part - 1))
         values, begin = buffers.pool[buffers.places[sample]], grid.guard + sample * grid.cells_per_grid
         for cell in range(grid.cells_per_grid):
