@@ -112,9 +112,8 @@ class ArrayCase:
         if self.what == "network":
             return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
         if self.what == "logic":
-            return rng.integers(0, 2, (BATCH, BITS)).astype(np.float32), np.eye(CLASSES)[
-                rng.integers(0, CLASSES, BATCH)
-            ]
+            bits, labels = rng.integers(0, 2, (BATCH, BITS)), rng.integers(0, CLASSES, BATCH)
+            return bits.astype(np.float32), np.eye(CLASSES)[labels]
         shape = (self.size, self.size) if self.what == "matmul" else (self.size,)
         return _normal(rng, *shape), _normal(rng, *shape)
 
@@ -146,13 +145,8 @@ class ArrayContender(Timed):
 
     def figures(self) -> dict[str, Any]:
         """Return the row's rates, such as operations per second, computed from the median time of a repetition."""
-        seconds = statistics.median(self.seconds)
-        figures = {
-            "variant": {},
-            "flop": self.case.flop,
-            "gflop_per_s": self.case.flop / seconds / 1e9,
-            "peak_mb": None,
-        }
+        seconds, flop = statistics.median(self.seconds), self.case.flop
+        figures = {"variant": {}, "flop": flop, "gflop_per_s": flop / seconds / 1e9, "peak_mb": None}
         if self.case.traffic is not None:
             rate = self.case.traffic / seconds
             figures |= {"traffic_gb_per_s": rate / 1e9, "share_of_copy_rate": rate / self.bench.copy_bytes_per_s}
@@ -229,14 +223,11 @@ def torch_benches() -> list[Bench]:
     import torch
 
     names = {"cpu": processor_name(), **({"cuda": torch.cuda.get_device_name()} if torch.cuda.is_available() else {})}
-    return [
-        Bench(
-            f"torch:{place}",
-            OtherEngine(EngineInfo("torch", adapter=name, backend="PyTorch", driver=torch.__version__)),
-            _torch_copy_rate(place),
-        )
-        for place, name in names.items()
-    ]
+    benches = []
+    for place, name in names.items():
+        info = EngineInfo("torch", adapter=name, backend="PyTorch", driver=torch.__version__)
+        benches.append(Bench(f"torch:{place}", OtherEngine(info), _torch_copy_rate(place)))
+    return benches
 
 
 def _torch_copy_rate(place: str) -> float:

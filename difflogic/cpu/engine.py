@@ -113,11 +113,8 @@ class CpuEngine:
         buffers.control[c.STEP] = state.step
         loss, skipped = work.run(phases.step(work.shape))[0]
         after = OptimizerState(work.per_gate(buffers.mu), work.per_gate(buffers.nu), int(buffers.control[c.STEP]))
-        return (
-            circuit.with_logits(work.per_gate(buffers.logits)),
-            after,
-            {"soft_loss": float(loss), "skipped": bool(skipped)},
-        )
+        trained = circuit.with_logits(work.per_gate(buffers.logits))
+        return trained, after, {"soft_loss": float(loss), "skipped": bool(skipped)}
 
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False

@@ -166,11 +166,9 @@ def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: in
     Finite differences are computed for `samples` logits, spread evenly over the layers. Exceptions of the sources are
     passed on.
     """
-    exact = _gradients(ReferenceEngine(np.float64))
-    answers = {
-        name: _layers(source(subject))
-        for name, source in {FLOAT64: exact, FLOAT32: _gradients(ReferenceEngine()), **sources}.items()
-    }
+    references = {FLOAT64: ReferenceEngine(np.float64), FLOAT32: ReferenceEngine()}
+    sources = {name: _gradients(engine) for name, engine in references.items()} | {**sources}
+    answers = {name: _layers(source(subject)) for name, source in sources.items()}
     tolerances = _Tolerances(answers[FLOAT64], answers[FLOAT32])
     pairs = [tolerances.pair(one, other, answers[one], answers[other]) for one, other in combinations(answers, 2)]
     if samples == 0:

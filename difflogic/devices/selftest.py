@@ -75,10 +75,8 @@ def self_test(adapter: str) -> list[Check]:
         last = child.stderr.strip().splitlines()[-1:] or ["no message"]
         if last[0].startswith(("ImportError", "ModuleNotFoundError")):
             return [*checks, Check(IMPORTS, False, f"{last[0]}: repair the installation; the driver was not tested")]
-        detail = (
-            f"the process ended with code {child.returncode} ({last[0]}): update the driver, or use another adapter"
-        )
-        checks.append(Check("self-test", False, detail))
+        end = f"the process ended with code {child.returncode} ({last[0]})"
+        checks.append(Check("self-test", False, f"{end}: update the driver, or use another adapter"))
     return checks
 
 

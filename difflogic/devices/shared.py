@@ -32,11 +32,8 @@ class SharedEngine:
         """Create the engine from one engine per device; `shares` are the numbers of members per device, if known."""
         self._engines, self._shares = engines, shares
         infos = [engine.info for engine in engines]
-        self.info = EngineInfo(
-            NAME,
-            adapter=" + ".join(describe_engine(info) for info in infos),
-            software=all(info.software for info in infos),
-        )
+        adapters = " + ".join(map(describe_engine, infos))
+        self.info = EngineInfo(NAME, adapters, software=all(info.software for info in infos))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engines[0], name)

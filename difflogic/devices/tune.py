@@ -317,12 +317,10 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
     """Return whether the plan's work fills more than half of the lanes, or `launch` runs as the default does."""
     # Count blocks before they are rounded up to complete workgroups: 32 blocks fill a workgroup of 32 lanes, but only
     # half of one with 64 lanes.
-    narrow = replace(
-        plan,
-        launch=replace(
-            plan.launch, workgroup_size=1, chunks_per_workgroup=1, forward_workgroup_size=0, hard_workgroup_size=0
-        ),
+    one = replace(
+        plan.launch, workgroup_size=1, chunks_per_workgroup=1, forward_workgroup_size=0, hard_workgroup_size=0
     )
+    narrow = replace(plan, launch=one)
     return launch.runs_as(plan.launch) or launch.chunks_per_workgroup // 2 < narrow.blocks
 
 

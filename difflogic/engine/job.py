@@ -348,18 +348,9 @@ def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> J
         data.check(config)
         train_data, held_out = data.split(config.data.held_out)
     grids = probes(config, held_out)
-    return Job(
-        config,
-        circuit,
-        target(task),
-        grids,
-        probe_masks(config),
-        _hidden(config),
-        rules.table(task.rule) if task.target == "rule" else None,
-        probe_damage(config, len(grids)),
-        train_data,
-        held_out,
-    )
+    masks, damage = probe_masks(config), probe_damage(config, len(grids))
+    rule = rules.table(task.rule) if task.target == "rule" else None
+    return Job(config, circuit, target(task), grids, masks, _hidden(config), rule, damage, train_data, held_out)
 
 
 def probe_masks(config: Config) -> Floats | None:

@@ -71,12 +71,11 @@ class ReferenceLocalSearch:
 def candidates(job: Job, layout: Layout, gates: Array, drawn: Words, guide: Array) -> tuple[Array, Array]:
     """Return the gate that each candidate changes, and the gate's new function, int64 `[CANDIDATES]` each."""
     read = live(job, layout, gates)
-    changed = np.array(
-        [
-            read[words[WHERE] % len(read)] if lane % 2 else _walked(job, layout, words.tolist())
-            for lane, words in enumerate(drawn[1:], 1)
-        ]
-    )
+    choices = [
+        read[words[WHERE] % len(read)] if lane % 2 else _walked(job, layout, words.tolist())
+        for lane, words in enumerate(drawn[1:], 1)
+    ]
+    changed = np.array(choices)
     steps = 1 + drawn[1:, FUNCTION] % (GATE_COUNT - 1)
     new = (gates[changed] + steps) % GATE_COUNT
     if len(guide):
