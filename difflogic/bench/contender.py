@@ -142,8 +142,10 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
     """Return the expected soft losses of the first epoch or, if the reference can train the case, of the first two."""
     work = case.work
     if case.once:
-        # For these cases, even a forward pass of the reference does not fit into memory.
-        return [_first_loss_of_a_rollout(job, state, placement.open_engine("cpu"))]
+        # For these huge grids, a forward pass of the reference would need 13 GB.
+        subject, task = Subject.of(job, state), job.config.task
+        last = placement.open_engine("cpu").rollout(subject.circuit, subject.x, task.steps, masks=subject.masks)[-1]
+        return [float(np.sum((last - subject.y)[..., : task.loss_channels] ** 2, dtype=np.float64))]
     if work.nodes // case.config.task.steps > LARGE:
         subject = Subject.of(job, state)
         return [ReferenceEngine().loss(subject.circuit, subject.batch)]
@@ -157,13 +159,6 @@ def _first_losses(config: Config) -> tuple[float, ...]:
     model = ReferenceModel(job, TrainState.initial(job))
     model.train(2)
     return tuple(metrics.soft_loss for metrics in model.fetch_metrics()[0])
-
-
-def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:
-    """Return the first loss from a rollout by `engine`, for huge grids, for which the reference would need 13 GB."""
-    subject, task = Subject.of(job, state), job.config.task
-    last = engine.rollout(subject.circuit, subject.x, task.steps, masks=subject.masks)[-1]
-    return float(np.sum((last - subject.y)[..., : task.loss_channels] ** 2, dtype=np.float64))
 
 
 def complaint(case: Case, losses: list[float], expected: list[float]) -> str | None:

@@ -20,10 +20,11 @@ COPIED_BYTES = 64 << 20
 
 def stamp() -> dict[str, Any]:
     """Return the date, commit, machine and software versions as a dictionary for a results file."""
+    load = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None  # of the last minute
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": (git_commit() or "unknown")[:12],
-        "machine": {"processor": processor_name(), "cores": cores(), "system": platform.system(), "load_1min": load()},
+        "machine": {"processor": processor_name(), "cores": cores(), "system": platform.system(), "load_1min": load},
         "versions": {
             "difflogic": __version__,
             "python": platform.python_version(),
@@ -31,11 +32,6 @@ def stamp() -> dict[str, Any]:
             **{name: metadata.version(name) for name in ("wgpu", "numba")},
         },
     }
-
-
-def load() -> float | None:
-    """Return the load average of the last minute, or None if the system does not report it."""
-    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def copy_bytes_per_s(threads: int) -> float:

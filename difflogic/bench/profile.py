@@ -85,14 +85,10 @@ class Profile:
 
 
 def profile(model: Model, rounds: int = 5) -> Profile:
-    """Return the median of `rounds` profiles of a trained model, which must then be closed: its metrics are lost."""
+    """Return that of `rounds` profiles with the median time; then close the trained model: its metrics are lost."""
     # A GPU is profiled by dispatches, the CPU engine by compiled phases. The reference engine is not profiled.
     how: Callable[[Any], Profile] = _profile_gpu if model.info.engine == "gpu" else _profile_cpu
-    return _middle([how(model) for _ in range(rounds)])
-
-
-def _middle(profiles: list[Profile]) -> Profile:
-    """Return the profile with the median wall-clock time."""
+    profiles = [how(model) for _ in range(rounds)]
     # Medians per part would mix several steps, so that their sum would not be the time of any step.
     wall = statistics.median_low(each.wall for each in profiles)
     return next(each for each in profiles if each.wall == wall)
