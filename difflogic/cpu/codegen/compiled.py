@@ -130,16 +130,13 @@ def _one_compiler(module: str) -> Iterator[None]:
 @cache
 def cache_folder() -> Path:
     """Return the cache folder for the machine code of these sources on this processor; create it on first use."""
-    return usable("NUMBA_CACHE_DIR", str(users_folder() / _fingerprint()))
+    # Its name depends on all that the machine code depends on: sources, compilers, settings and the processor, since
+    # machines may share the folder, and AVX-512 code crashes without AVX-512.
+    fingerprint = short_hash(__file__, sys.version, *target(), *sources())
+    return usable("NUMBA_CACHE_DIR", str(users_folder() / fingerprint))
 
 
 def users_folder() -> Path:
     """Return the parent of all cache folders: in NUMBA_CACHE_DIR if set, otherwise in the user's cache folder."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     return Path(chosen) / "difflogic" if chosen else user_cache() / "numba"
-
-
-def _fingerprint() -> str:
-    """Return a hash of everything that the machine code depends on: sources, compilers, settings and processor."""
-    # This includes the processor, since machines may share the folder, and AVX-512 code crashes without AVX-512.
-    return short_hash(__file__, sys.version, *target(), *sources())
