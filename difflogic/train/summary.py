@@ -115,7 +115,10 @@ def of_agents(
     if baselines is not None:
         scores = ", ".join(f"{name} {scale * value:.1f}{sign}" for name, value in baselines.items())
         lines.append(line("Baselines", scores))
-        if not is_of_rows and _lower_bound(best) <= baselines["random"]:
+        score = best.score
+        # The mean return minus two standard errors.
+        least = math.inf if score is None else score.mean - 2 * score.spread / math.sqrt(len(score.returns))
+        if not is_of_rows and least <= baselines["random"]:
             lines.append(
                 "No better than random actions: the agent has learned nothing yet. Give more --steps, or --policy mlp; "
                 "PPO and SAC seldom find rewards that are rare."
@@ -290,12 +293,6 @@ def _result_of_agents(config: PolicyConfig, best: Member, count: int, has_ended:
         return f"{text.capitalize()}."
     verdict = "Solved" if best.solved else "Not solved"
     return f"{verdict}: {text}; {score.reached(least)} of {len(score.returns)} reached {least:g}."
-
-
-def _lower_bound(best: Member) -> float:
-    """Return the mean return minus two standard errors."""
-    score = best.score
-    return math.inf if score is None else score.mean - 2 * score.spread / math.sqrt(len(score.returns))
 
 
 def _changes(run: Run, restarted: bool) -> list[str]:

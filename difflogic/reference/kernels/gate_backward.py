@@ -1,5 +1,7 @@
 """Adjoints of patches and moments of gates in one CA step. Reference implementation of `gate_backward.wgsl`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from difflogic.core.wiring import CENTRE, PATCH
@@ -55,13 +57,7 @@ def gate_backward(
 
 
 def _choose_backward(
-    layout: Layout,
-    span: slice,
-    shares: Array,
-    kept: Array,
-    adjoints: tuple[Array, Array],
-    values: Array,
-    partials: Array,
+    layout: Layout, span: slice, shares: Array, kept: Array, adjoints: Sequence[Array], values: Array, partials: Array
 ) -> None:
     """Pass the adjoints of inputs a and b to their candidates, and add the candidates' moments to `partials`."""
     of_gates = shares[layout.instance_gates[span]]
