@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -47,11 +47,10 @@ class CpuSimulation:
         compile_kernel()
         self.spec = spec
         self.step = 0
-        extent = Extent.of(spec, threads)
-        self.threads = extent.threads
         self._row = row or RowCode(spec.netlist)  # referenced here, since its code must not be freed
-        self._sheet = _sheet(spec, extent)
-        self._counters = aligned(extent.bands * APART, dtype=np.int64)
+        self._sheet = _sheet(spec, threads)
+        self.threads = len(self._sheet.fronts)
+        self._counters = aligned(self._sheet.bands * APART, dtype=np.int64)
         self._parity = 0
 
     def put(self, planes: Planes, step: int = 0) -> None:
@@ -103,72 +102,57 @@ def compile_kernel() -> None:
 def _warm_up() -> None:
     """Call both entry points on nine cells."""
     spec = SimulationSpec(CellNetlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE)
-    sheet = _sheet(spec, Extent.of(spec))
+    sheet = _sheet(spec)
     settle(sheet, 0)
     no_masks = np.zeros((1, 0, 0), dtype=np.uint64)
     counters = aligned(APART, dtype=np.int64)
     simulate(sheet, 0, 0, 0, 0, 0, no_masks, counters)  # no step: there is no compiled row
 
 
-class Extent(NamedTuple):
-    """Numbers of threads and bands of a simulation, and sizes of its buffers."""
+def _sizes(spec: SimulationSpec, threads: int | None = None) -> tuple[int, int, dict[str, Any]]:
+    """Return the number of threads, at most `threads`, the length of `Sheet.edges`, and sizes, by their names there.
 
-    threads: int
-    bands: int
-    stride: int
-    depth: int
-    block: int
-    room: int
-    capacity: int
-    edges: int
-
-    @classmethod
-    def of(cls, spec: SimulationSpec, threads: int | None = None) -> Extent:
-        """Choose the sizes for a grid and for common cache sizes, with at most `threads` threads."""
-        words = spec.height * spec.channels * spec.words
-        threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
-        # Two cache lines between the channels of a row: one for the right guard, and one to which the first vector of
-        # the row below is written.
-        stride = -(-spec.words // WORDS) * WORDS + 2 * SHIFT
-        bands = threads * max(1, min(BANDS if threads > 1 else 1, spec.height // threads // ROWS_PER_STEP))
-        pitch, rows = spec.channels * stride, -(-spec.height // bands)
-        least, most = BLOCKS
-        block = max(least, min(most, BLOCK_BYTES // (8 * pitch)))
-        # A pass uses two rows of each step and a block at the same time.
-        depth = max(1, min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - block) // 2))
-        room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
-        edges = SHIFT + 4 * bands * depth * pitch
-        return cls(threads, bands, stride, depth, block, room, room + (rows + depth) * pitch + 2 * SHIFT, edges)
+    They are chosen for the grid and for common cache sizes.
+    """
+    words = spec.height * spec.channels * spec.words
+    threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
+    # Two cache lines between the channels of a row: one for the right guard, and one to which the first vector of
+    # the row below is written.
+    stride = -(-spec.words // WORDS) * WORDS + 2 * SHIFT
+    bands = threads * max(1, min(BANDS if threads > 1 else 1, spec.height // threads // ROWS_PER_STEP))
+    pitch, rows = spec.channels * stride, -(-spec.height // bands)
+    least, most = BLOCKS
+    block = max(least, min(most, BLOCK_BYTES // (8 * pitch)))
+    # A pass uses two rows of each step and a block at the same time.
+    depth = max(1, min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - block) // 2))
+    room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
+    sizes = {"bands": bands, "stride": stride, "pitch": pitch, "depth": depth, "block": block, "room": room}
+    sizes["capacity"] = room + (rows + depth) * pitch + 2 * SHIFT
+    return threads, SHIFT + 4 * bands * depth * pitch, sizes
 
 
 def held_bytes(spec: SimulationSpec) -> int:
     """Return the memory of a simulation in bytes: mainly one state."""
-    extent = Extent.of(spec)
-    return 8 * (extent.bands * extent.capacity + extent.edges)
+    _, edges, sizes = _sizes(spec)
+    return int(8 * (sizes["bands"] * sizes["capacity"] + edges))
 
 
-def _sheet(spec: SimulationSpec, extent: Extent) -> Sheet:
-    threads, bands = extent.threads, extent.bands
+def _sheet(spec: SimulationSpec, most_threads: int | None = None) -> Sheet:
+    threads, edges, sizes = _sizes(spec, most_threads)
     return Sheet(
+        **sizes,
         height=spec.height,
         words=spec.words,
         rest=spec.width % 64,
         channels=spec.channels,
-        stride=extent.stride,
-        pitch=spec.channels * extent.stride,
-        bands=bands,
         periodic=int(spec.netlist.periodic),
         reach=int(any(bit % 9 // 3 != 1 for bit in read_inputs(spec.netlist))),
         fire_units=spec.fire_units,
         key=spec.fire_key,
-        cells=aligned(bands * extent.capacity, dtype=np.uint64),
-        capacity=extent.capacity,
-        room=extent.room,
-        places=np.full(bands * APART, extent.room, dtype=np.int64),
-        depth=extent.depth,
-        block=extent.block,
-        edges=aligned(extent.edges, dtype=np.uint64),
-        fronts=np.zeros((threads, extent.depth + 1), dtype=np.int64),
+        cells=aligned(sizes["bands"] * sizes["capacity"], dtype=np.uint64),
+        places=np.full(sizes["bands"] * APART, sizes["room"], dtype=np.int64),
+        edges=aligned(edges, dtype=np.uint64),
+        fronts=np.zeros((threads, sizes["depth"] + 1), dtype=np.int64),
         fire=aligned(threads, max(FIRE_WORDS, spec.words) + TILE, dtype=np.uint64),
         row=0,
     )
