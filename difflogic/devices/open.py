@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from difflogic.devices import shared
 from difflogic.devices.race import Candidate
@@ -15,7 +15,6 @@ from difflogic.engine.search import LocalSearch
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 
 if TYPE_CHECKING:
-    from difflogic.devices.device import Device
     from difflogic.gpu.adapter import Adapter
 
 EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
@@ -44,7 +43,14 @@ def parse(selector: str) -> tuple[str, str | None]:
     return selector, None
 
 
-def open_engine(selector: str | Device = "auto", require_hardware: bool = False) -> Engine:
+class Named(Protocol):
+    """Protocol of objects with a selector, such as `difflogic.devices.device.Device`."""
+
+    @property
+    def selector(self) -> str: ...
+
+
+def open_engine(selector: str | Named = "auto", require_hardware: bool = False) -> Engine:
     """Open the engine that a selector names.
 
         >>> difflogic.open_engine("reference").info.engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,20 @@ from difflogic.engine.shape import Array, Shape
 from difflogic.errors import DataError, UsageError
 from difflogic.model.circuit import Circuit
 
-if TYPE_CHECKING:
-    from difflogic.engine.api import Engine
+
+class FunctionOpener(Protocol):
+    """Protocol of the part of `difflogic.engine.api.Engine` that creates circuit functions."""
+
+    def open_function(
+        self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
+    ) -> CircuitFunction:
+        """Return a circuit as a differentiable function, as `Engine.open_function` does."""
 
 
 class Place(Protocol):
     """Protocol of the part of `difflogic.devices.device.Device` that opens a device's engine."""
 
-    def open(self) -> Engine:
+    def open(self) -> FunctionOpener:
         """Open the engine of the device."""
 
 

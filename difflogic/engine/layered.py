@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from difflogic.core import wiring
-from difflogic.engine.api import Engine
-from difflogic.engine.function import CircuitFunction
+from difflogic.engine.function import CircuitFunction, FunctionOpener
 from difflogic.engine.shape import Array
 from difflogic.model.checked import WIRES
 from difflogic.model.circuit import Circuit
@@ -20,7 +19,7 @@ from difflogic.model.circuit import Circuit
 class LayeredFunction(CircuitFunction):
     """Hard function of a feed-forward circuit, see `difflogic.engine.function.CircuitFunction`."""
 
-    def __init__(self, engine: Engine, circuit: Circuit, grid: Sequence[int]) -> None:
+    def __init__(self, engine: FunctionOpener, circuit: Circuit, grid: Sequence[int]) -> None:
         super().__init__(circuit, grid, steps=1, hard=True, every_state=False)
         self._layers = [engine.open_function(layer, grid, hard=True) for layer in layers(circuit)]
         self.selector = self._layers[0].selector

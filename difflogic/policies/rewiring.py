@@ -11,7 +11,7 @@ import numpy as np
 
 from difflogic.core import gates
 from difflogic.core.wiring import BLOCK
-from difflogic.engine.api import Engine
+from difflogic.engine.function import FunctionOpener
 from difflogic.engine.layered import layers
 from difflogic.engine.shape import Array
 from difflogic.model.checked import WIRES
@@ -28,7 +28,7 @@ BATCH = 256
 
 def rewired(
     circuit: Circuit,
-    engine: Engine,
+    engine: FunctionOpener,
     x: Array,
     gradient: Callable[[Array, slice], Array],
     generator: np.random.Generator,
