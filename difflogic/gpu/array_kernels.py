@@ -1,4 +1,4 @@
-"""Table of the eleven array kernels, and the strides with which they access arrays of any shape."""
+"""Table of the ten array kernels, and the strides with which they access arrays of any shape."""
 
 import functools
 import math
@@ -30,7 +30,7 @@ class ArrayKernel:
 
 
 _UNARY = ("negate", "exp", "log", "sqrt", "tanh", "sigmoid", "relu")
-_BINARY = ("add", "subtract", "multiply", "divide", "power")
+_BINARY = ("add", "subtract", "multiply", "divide", "power", "first")
 _D_BINARY = ("multiply a", "multiply b", "divide a", "divide b", "power a", "power b")
 
 KERNELS = {
@@ -41,7 +41,6 @@ KERNELS = {
         ArrayKernel("binary", "Strided", _BINARY),
         ArrayKernel("d_binary", "Strided", _D_BINARY),
         ArrayKernel("matmul"),
-        ArrayKernel("transpose", "Strided"),
         ArrayKernel("gather"),
         ArrayKernel("reduce", ops=("sum", "squares")),
         ArrayKernel("softmax", "Rows"),

@@ -1,4 +1,4 @@
-"""Implementation of the arrays of `difflogic.tensor` on a GPU, with eleven kernels.
+"""Implementation of the arrays of `difflogic.tensor` on a GPU, with ten kernels.
 
 Each method has the parameters of its NumPy reference in `difflogic.tensor.kernels`. Dispatches are collected and
 submitted together; only `get` waits.
@@ -156,7 +156,7 @@ class GpuArrays:
         return y
 
     def _copy(self, y: GpuArray, x: GpuArray, strides: Shape) -> GpuArray:
-        self._strided("transpose", {}, (x, y), strides, strides)
+        self._strided("binary", "first", (x, x, y), strides, strides)
         return y
 
     # Kernels
@@ -175,23 +175,21 @@ class GpuArrays:
     def binary(self, op: str, a: GpuArray, b: GpuArray) -> GpuArray:
         """Apply the binary operation `op` with broadcasting. Raises ValueError if the shapes do not broadcast."""
         y = self._new(a.shape if a.shape == b.shape else np.broadcast_shapes(a.shape, b.shape))
-        self._strided("binary", {"OP": op}, (a, b, y), strides_of(a.shape, y.shape), strides_of(b.shape, y.shape))
+        self._strided("binary", op, (a, b, y), strides_of(a.shape, y.shape), strides_of(b.shape, y.shape))
         return y
 
     def d_binary(self, op: str, d_y: GpuArray, a: GpuArray, b: GpuArray) -> GpuArray:
         d = self._new(d_y.shape)
-        self._strided(
-            "d_binary", {"OP": op}, (d_y, a, b, d), strides_of(a.shape, d.shape), strides_of(b.shape, d.shape)
-        )
+        self._strided("d_binary", op, (d_y, a, b, d), strides_of(a.shape, d.shape), strides_of(b.shape, d.shape))
         return d
 
-    def _strided(self, kernel: str, constants: Constants, given: Sequence[GpuArray], a: Shape, b: Shape) -> None:
+    def _strided(self, kernel: str, op: str, given: Sequence[GpuArray], a: Shape, b: Shape) -> None:
         y = given[-1]
         if not y.size:
             return
         way = walk(y.shape, a, b)
-        known = {"FOURS": way.fours, "REPEAT_A": way.repeat_a, "REPEAT_B": way.repeat_b, "WG": LINEAR_WG, **constants}
-        constants = {name: known[name] for name in KERNELS[kernel].source.overrides}
+        repeats = {"REPEAT_A": way.repeat_a, "REPEAT_B": way.repeat_b}
+        constants = {"OP": op, "WG": LINEAR_WG, "FOURS": way.fours, **repeats}
         sizes = {"sizes": y.shape, "a_strides": a, "b_strides": b}
         self._dispatch(kernel, constants, sizes, given, -(-y.size // (4 * LINEAR_WG)))
 

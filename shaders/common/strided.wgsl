@@ -2,7 +2,7 @@
 //
 // FOURS: along the last axis each operand has stride 1, in complete fours, or stride 0 under REPEAT_A or REPEAT_B. The
 // last size then counts fours, and so do the other strides of an operand with stride 1. Without FOURS, each entry is
-// looked up separately.
+// looked up separately. Needs `shape` and the operands `a` and `b`.
 #import common/linear.wgsl
 
 struct Strided {
@@ -14,6 +14,8 @@ struct Strided {
 }
 
 override FOURS: bool;
+override REPEAT_A: bool;
+override REPEAT_B: bool;
 
 // Indices in both operands of the entries for place i of the result.
 fn places(i: u32) -> vec2<u32> {
@@ -30,4 +32,26 @@ fn places(i: u32) -> vec2<u32> {
 
 fn strides(axis: u32) -> vec2<u32> {
     return vec2(shape.a_strides[axis / 4u][axis % 4u], shape.b_strides[axis / 4u][axis % 4u]);
+}
+
+struct Operands { a: vec4<f32>, b: vec4<f32> }
+
+fn entry_of_a(place: u32) -> f32 { return a[place / 4u][place % 4u]; }
+fn entry_of_b(place: u32) -> f32 { return b[place / 4u][place % 4u]; }
+
+// Four entries of each operand, for the i-th four of the result.
+fn operands(i: u32) -> Operands {
+    var fours = Operands();
+    if FOURS {
+        let place = places(i);
+        if REPEAT_A { fours.a = vec4(entry_of_a(place.x)); } else { fours.a = a[place.x]; }
+        if REPEAT_B { fours.b = vec4(entry_of_b(place.y)); } else { fours.b = b[place.y]; }
+        return fours;
+    }
+    for (var k = 0u; k < 4u; k++) {
+        let place = places(4u * i + k);
+        fours.a[k] = entry_of_a(place.x);
+        fours.b[k] = entry_of_b(place.y);
+    }
+    return fours;
 }

@@ -3,8 +3,6 @@
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: d_y, d [sizes], in fours; a, b read through strides.
 #import common/strided.wgsl
-#import common/strided_a.wgsl
-#import common/strided_b.wgsl
 #import common/real_power.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Strided;
@@ -15,7 +13,9 @@
 
 override OP: u32;
 
-fn slope(p: vec4<f32>, q: vec4<f32>) -> vec4<f32> {
+fn slope(fours: Operands) -> vec4<f32> {
+    let p = fours.a;
+    let q = fours.b;
     switch OP {
         case 0u: { return q; }
         case 1u: { return p; }
@@ -29,5 +29,5 @@ fn slope(p: vec4<f32>, q: vec4<f32>) -> vec4<f32> {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    for (var i = id.x; i < shape.fours; i += workgroups.x * WG) { d[i] = d_y[i] * slope(four_of_a(i), four_of_b(i)); }
+    for (var i = id.x; i < shape.fours; i += workgroups.x * WG) { d[i] = d_y[i] * slope(operands(i)); }
 }

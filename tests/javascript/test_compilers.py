@@ -103,7 +103,7 @@ def spoiled(sources: Sources, kernel: str, old: str, new: str) -> tuple[Sources,
 @pytest.mark.parametrize(
     ("kernel", "old", "new", "says"),
     [
-        ("draw_samples", "* (b & 0xffffu)) >> 16u)", "* (b & 0xffffu) >> 16u)", "error: mixing '*' and '>>'"),
+        ("draw_samples", "* (end & 0xffffu)) >> 16u)", "* (end & 0xffffu) >> 16u)", "error: mixing '*' and '>>'"),
         ("harden", "const GATES = 16u;", "const GATES = sixteen;", "error: unresolved"),  # in an imported file
         ("clip_norm", "let norm = sqrt(total);", "return; let norm = sqrt(total);", "warning: code is unreachable"),
     ],

@@ -20,6 +20,7 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "multiply": np.multiply,
     "divide": quiet(np.divide),
     "power": power,
+    "first": lambda a, b: a,
 }
 """Mapping from names to operations, in the order of `OP` in the shader."""
 
