@@ -206,11 +206,10 @@ def _transfers(each: Contender) -> Line:
     device = getattr(each.model, "device", None)
     if device is None:
         return {"uploaded_bytes": 0, "downloaded_bytes": 0}
-    ledger = device.ledger
     # Transfers are counted in an additional, untimed round.
-    before = Counter(ledger.uploaded), Counter(ledger.downloaded)
+    before = Counter(device.uploaded), Counter(device.downloaded)
     each.repeat(each.per_round)
-    up, down = ledger.uploaded - before[0], ledger.downloaded - before[1]
+    up, down = device.uploaded - before[0], device.downloaded - before[1]
     return {"uploaded_bytes": up.total() / each.per_round, "downloaded_bytes": down.total() / each.per_round}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,17 +21,6 @@ from difflogic.gpu.shaders import Binding, Sizes, Source, load_source, with_size
 
 _LAYOUT_TYPE = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
 _COMPUTE = 4  # GPUShaderStage.COMPUTE
-
-
-@dataclass
-class TransferLedger:
-    """Numbers of bytes transferred between host and device for each purpose.
-
-    `uploaded["circuit"]` is the number of bytes uploaded for the purpose "circuit"; `downloaded` is the counterpart.
-    """
-
-    uploaded: Counter[str] = field(default_factory=Counter)
-    downloaded: Counter[str] = field(default_factory=Counter)
 
 
 class DeviceVerbs(Protocol):
@@ -75,7 +63,9 @@ class GpuDevice:
         self.handle = open_device(adapter, limits)
         self.limits: dict[str, int] = dict(self.handle.limits)
         self.queue = self.handle.queue
-        self.ledger = TransferLedger()
+        self.uploaded: Counter[str] = Counter()
+        self.downloaded: Counter[str] = Counter()
+        """Numbers of bytes transferred to and from the device, by purpose such as "circuit"."""
         self.bakes_sizes = not adapter.software
         """True if kernels are compiled for the sizes of their plan, which on software would take seconds longer."""
         self.trusts_kernels = not adapter.software
@@ -191,7 +181,7 @@ class GpuDevice:
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         # Queued before everything that is submitted later; wgpu copies the bytes at once, so the array may change.
         self.queue.write_buffer(buffer, offset, payload)
-        self.ledger.uploaded[purpose] += len(payload)
+        self.uploaded[purpose] += len(payload)
 
     def wait(self) -> None:
         """Wait until all submitted work is done."""
@@ -211,7 +201,7 @@ class GpuDevice:
     def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
         """Wait for all submitted work, and return a buffer or its first `size` bytes as a flat array of `dtype`."""
         data = self.queue.read_buffer(buffer, 0, size or buffer.size)
-        self.ledger.downloaded[purpose] += len(data)
+        self.downloaded[purpose] += len(data)
         return np.frombuffer(data, dtype=dtype).copy()
 
     def read_staging(self, staging: Any, size: int, dtype: npt.DTypeLike, purpose: str) -> npt.NDArray[Any]:
@@ -223,7 +213,7 @@ class GpuDevice:
             data = bytes(staging.read_mapped(0, size))
         finally:
             staging.unmap()
-        self.ledger.downloaded[purpose] += size
+        self.downloaded[purpose] += size
         return np.frombuffer(data, dtype=dtype).copy()
 
 

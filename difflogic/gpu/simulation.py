@@ -125,7 +125,11 @@ class GpuSimulation:
         self.step = 0
         self._program, self._device = program, program.device
         self._words = 2 * spec.words
-        self._rows = self._rows_at_once()
+        self._rows = min(spec.height, MOST_ROWS)
+        if not program.generated:
+            # The interpreter has a word of scratch for each register and invocation; few rows at once limit its size.
+            row_bytes = 4 * self._words * max(1, program.registers.registers)
+            self._rows = max(1, min(self._rows, SCRATCH_BYTES // row_bytes))
         self._check()
         is_worth = is_worth_blocks(spec, program) if blocks is None else blocks
         self._tile = program.tile if is_worth and not spec.asynchronous else None
@@ -134,13 +138,6 @@ class GpuSimulation:
         most = min(STEPS_AT_ONCE, WORK_AT_ONCE[program.software] // (each * work))
         self._steps_at_once = each * int(max(1, most))
         self._make_buffers()
-
-    def _rows_at_once(self) -> int:
-        rows = min(self.spec.height, MOST_ROWS)
-        if self._program.generated:
-            return rows
-        # The interpreter has a word of scratch for each register and invocation; few rows at once limit its size.
-        return max(1, min(rows, SCRATCH_BYTES // (4 * self._words * max(1, self._program.registers.registers))))
 
     def _check(self) -> None:
         limits = self._device.limits
@@ -210,7 +207,9 @@ class GpuSimulation:
         if packed != self._uploaded:
             self._device.upload(self._buffers["spec"], packed, "shape")
             self._uploaded = packed
-        pipeline, grid = self._program.pipeline(kernel, values), self._grid(tile)
+        pipeline, grid = self._program.pipeline(kernel, values), (-(-self._words // WG), self._rows)
+        if tile:
+            grid = -(-self.spec.width // (32 * (COLUMNS - 2))), -(-self.spec.height // tile.inner_rows)
         dispatches, done = [], 0
         while done < steps:
             # The uniform is the step's index within the submit or, for a block, its number of generations.
@@ -220,12 +219,6 @@ class GpuSimulation:
             done += count
         self._device.queue.submit([encode(self._device, dispatches).finish()])
         self.step += steps
-
-    def _grid(self, tile: Tile | None) -> tuple[int, int]:
-        """Return the numbers of workgroups per dispatch in x and y; `tile` is None for single steps."""
-        if tile is None:
-            return -(-self._words // WG), self._rows
-        return -(-self.spec.width // (32 * (COLUMNS - 2))), -(-self.spec.height // tile.inner_rows)
 
     def _wait(self) -> None:
         """Wait until all submitted work is done."""

@@ -56,7 +56,8 @@ def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | N
     try:
         if entry is None:
             return None
-        tuned = _tuned(entry)
+        launch = LaunchConfig.read(entry["schedule"])
+        tuned = Tuned(str(entry["adapter"]), launch, float(entry["default_ms"]), float(entry["tuned_ms"]))
         # The file may come from another device of the same name, so the schedule is checked against these limits.
         check(dataclasses.replace(plan, launch=tuned.launch), limits)
         return tuned
@@ -77,15 +78,6 @@ def reset(adapter: Adapter) -> tuple[int, int]:
                   if key not in TUNING.read())  # fmt: skip
     results, _ = (cache.forget(lambda entry: entry.get("adapter") == adapter.name) for cache in (TUNING, MEASURED))
     return results, cut_off
-
-
-def _tuned(entry: Entry) -> Tuned:
-    return Tuned(
-        str(entry["adapter"]),
-        LaunchConfig.read(entry["schedule"]),
-        float(entry["default_ms"]),
-        float(entry["tuned_ms"]),
-    )
 
 
 class Measured:

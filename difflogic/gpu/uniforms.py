@@ -100,6 +100,9 @@ def shape_values(
     """Return the field values of the uniform `Shape` for the soft batch or, if `hard`, for packed hard states."""
     shape, layout, wiring = plan.shape, plan.layout, plan.wirings[0]
     batch = plan.groups if hard else shape.batch
+    level_table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
+    for row, level in zip(level_table, layout.levels, strict=False):
+        row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
     # By name, so that fields may move within the struct, and `pack` reports a misspelt one.
     of_shape = "height width channels steps periodic loss_channels targets"
     of_plan = "outputs nodes slots blocks chunks_per_block probe_groups models corner_samples grid_words"
@@ -116,7 +119,7 @@ def shape_values(
         "chunks": plan.hard_chunks if hard else plan.chunks,
         "grid": shape.cells_per_grid,
         "levels": len(layout.levels),
-        "level_table": _level_table(plan),
+        "level_table": level_table,
         "fire_rate": fire_rate,
         "asynchronous": fire_rate < 1,
         "judged": len(shape.judged_steps),
@@ -131,13 +134,6 @@ def shape_values(
         "resets": plan.batch_source.resets,
         "history": HISTORY,
     }
-
-
-def _level_table(plan: Plan) -> npt.NDArray[np.uint32]:
-    table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
-    for row, level in zip(table, plan.layout.levels, strict=False):
-        row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    return table
 
 
 def event_indices(shape: Shape) -> list[dict[str, int]]:

@@ -9,7 +9,6 @@
 #import simulation/grid.wgsl
 #import simulation/interpreted.wgsl
 
-const COINS = 1u;
 const GIVEN = 2u;
 const CERTAIN = 65536u;
 

@@ -78,10 +78,10 @@ def open_model(device: GpuDevice, count: int = 1, fire_rate: float = 1.0, **opti
 def test_samples_are_sent_once(device: GpuDevice) -> None:
     jobs = [task_job("samples", seed) for seed in (1, 2)]
     model = on_device(device, jobs, [start(job) for job in jobs])
-    sent = device.ledger.uploaded.copy()
+    sent = device.uploaded.copy()
     model.train(40)
     model.fetch_metrics()
-    assert device.ledger.uploaded == sent
+    assert device.uploaded == sent
     assert jobs[0].data is not None
     assert model.workspace.buffers["x"].size == 4 * len(jobs[0].data) * -(-5 * 7 // 32)
     model.close()
@@ -189,26 +189,25 @@ def test_nothing_is_created_after_the_first_epochs(device: GpuDevice, calls: Cal
 
 @pytest.mark.parametrize("models", [1, 3])
 def test_little_crosses(device: GpuDevice, calls: Calls, models: int) -> None:
-    """Nothing up and eight bytes down per epoch and model; and the ledger counts what really crosses."""
-    ledger = device.ledger
-    sent = ledger.uploaded.total()
+    """Nothing up and eight bytes down per epoch and model; and the device counts what really crosses."""
+    sent = device.uploaded.total()
     model = open_model(device, models)
-    assert ledger.uploaded.total() - sent == calls["bytes written"] > 0
+    assert device.uploaded.total() - sent == calls["bytes written"] > 0
     model.train(2)
     model.fetch_metrics()
-    uploaded, downloaded = ledger.uploaded.copy(), ledger.downloaded.copy()
+    uploaded, downloaded = device.uploaded.copy(), device.downloaded.copy()
     calls.clear()
     for _ in range(5):
         model.train(25)
         model.fetch_metrics()
-    assert ledger.uploaded == uploaded
+    assert device.uploaded == uploaded
     assert calls["write_buffer"] == calls["bytes written"] == 0
-    received = ledger.downloaded - downloaded
+    received = device.downloaded - downloaded
     assert received == {"metrics": 125 * 8 * models}
     assert received.total() == calls["bytes read"] <= 64 * 125 * models
     model.evaluate()
     model.states()
-    received = ledger.downloaded - downloaded
+    received = device.downloaded - downloaded
     assert set(received) == {"metrics", "evaluation", "checkpoint"}
     assert received.total() == calls["bytes read"]
     assert received["evaluation"] == model.plan.groups * 8 * models

@@ -66,9 +66,9 @@ def test_all_are_judged_at_once(device: GpuDevice) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     model = on_device(device, jobs, [start(job) for job in jobs])
     model.train(2)
-    before = model.device.ledger.downloaded["evaluation"]
+    before = model.device.downloaded["evaluation"]
     model.evaluate()
-    assert model.device.ledger.downloaded["evaluation"] - before == model.workspace.buffers["counts"].size
+    assert model.device.downloaded["evaluation"] - before == model.workspace.buffers["counts"].size
     assert [[row.epoch for row in rows] for rows in model.fetch_metrics()] == [[1, 2]] * 3
     model.close()
 

@@ -109,12 +109,12 @@ def test_gpu_learns_as_the_processor_and_receives_only_batches(gpu: Device, arra
     """And the learning rate; the loss is read."""
     there, here = learner(gpu), learner("cpu")
     assert there(0) == pytest.approx(here(0), rel=1e-4)
-    before = arrays.device.ledger.uploaded.copy(), arrays.device.ledger.downloaded.copy()
+    before = arrays.device.uploaded.copy(), arrays.device.downloaded.copy()
     losses = [there(k) for k in range(1, 6)]
     assert losses == pytest.approx([here(k) for k in range(1, 6)], rel=1e-4)
     assert losses[-1] < losses[0]
-    assert arrays.device.ledger.uploaded - before[0] == {"arrays": 5 * 4 * (32 * 6 + 1)}
-    assert arrays.device.ledger.downloaded - before[1] == {"arrays": 5 * 4}
+    assert arrays.device.uploaded - before[0] == {"arrays": 5 * 4 * (32 * 6 + 1)}
+    assert arrays.device.downloaded - before[1] == {"arrays": 5 * 4}
 
 
 def test_buffers_are_reused_within_a_limit(arrays: GpuArrays, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,10 +130,10 @@ def test_step_with_gates_sends_only_its_batch(gpu: Device, arrays: GpuArrays) ->
     rng, losses = np.random.default_rng(0), []
     for k in range(30):
         if k == 1:
-            uploaded, downloaded = arrays.device.ledger.uploaded.copy(), arrays.device.ledger.downloaded.copy()
+            uploaded, downloaded = arrays.device.uploaded.copy(), arrays.device.downloaded.copy()
         x = rng.integers(0, 2, (24, 5))
         given = x, np.stack([x[:, 0], 1 - x[:, 0]], axis=1)
         losses.append(step(*(Tensor(each, gpu) for each in given)).item())
-    assert arrays.device.ledger.uploaded - uploaded == {"arrays": 29 * 4 * 24 * 7}
-    assert arrays.device.ledger.downloaded - downloaded == {"arrays": 29 * 4}
+    assert arrays.device.uploaded - uploaded == {"arrays": 29 * 4 * 24 * 7}
+    assert arrays.device.downloaded - downloaded == {"arrays": 29 * 4}
     assert losses[-1] < 0.5 * losses[0]
