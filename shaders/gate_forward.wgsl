@@ -21,7 +21,7 @@
 #import common/forward.wgsl
 
 // What the imported files need of a kernel.
-fn node_value(node: u32, base: u32, quarter: u32) -> vec4<f32> { return stored_node(node, base, quarter); }
+fn node_value(node: u32, base: u32, quarter: u32) -> Four { return stored(node, shape.nodes, base, quarter); }
 fn writes_nodes() -> bool { return KEEP == 1u; }
 fn state_value(index: u32) -> f32 { return state[index]; }
 fn put_next(index: u32, value: f32) { next_state[index] = value; }

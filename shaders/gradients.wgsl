@@ -1,10 +1,8 @@
 // Gradients of logits from the moments of instances; a gradient that is not finite sets NONFINITE.
 //
-// The gradients of a gate that is stuck in this epoch are 0.
-//
-// With candidates, d_w of a share is the moment of its candidate, and the logits of wires follow those of gates.
-//
 //     moments = sum over blocks, quarters and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
+// The gradients of a gate that is stuck in this epoch are 0. With candidates, d_w of a share is the moment of its
+// candidate, and the logits of wires follow those of gates.
 // Eight invocations share a gate: each sums every eighth quarter of a block, then a fixed tree adds these sums.
 // Reference: difflogic/reference/kernels/gradients.py
 // Dispatch: x = ceil(gates / (WG / 8)); y = model.

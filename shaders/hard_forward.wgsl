@@ -37,7 +37,7 @@ fn form_of(model: u32, id: u32) -> vec4<u32> {
 // An input with candidates is its chosen candidate.
 fn mixed(model: u32, gate: u32, place: u32, side: u32, base: u32, quarter: u32) -> vec4<u32> {
     let chosen = gate_ids[id_at(model, shape.gates + 2u * gate + side)];
-    return stored_node(candidate(model, place, chosen)[side], base, quarter);
+    return stored(candidate(model, place, chosen)[side], shape.nodes, base, quarter);
 }
 
 // What the imported files need of a kernel.

@@ -3,8 +3,8 @@
 
 // Values of nodes that the forward pass has stored, or that have been recomputed.
 fn input(node: u32, base: u32, quarter: u32) -> vec4<f32> {
+    if KEEP == 0u { return stored(node, shape.nodes, base, quarter); }
     let place = place_of(node, shape.nodes, base, quarter);
-    if KEEP == 0u { return values[place.chunk][place.four]; }
     return bitcast<vec4<f32>>(kept[place.chunk][place.four]);
 }
 
@@ -20,17 +20,11 @@ fn near_input(level: u32, node: u32) -> u32 {
 
 // Under SPLIT only the slots of the patch lie in storage, which the last barrier of a step makes visible; those of the
 // two levels that are at work lie in workgroup memory.
-fn stored_slot(slot: u32, base: u32, quarter: u32) -> vec4<f32> {
-    let place = place_of(slot, shape.slots, base, quarter);
-    return values[place.chunk][place.four];
-}
-
 fn put_slot(slot: u32, base: u32, quarter: u32, d: vec4<f32>) {
     if SPLIT == 1u && slot >= shape.slots {
         near[near_at(slot - shape.slots, quarter)] = d;
     } else {
-        let place = place_of(slot, shape.slots, base, quarter);
-        values[place.chunk][place.four] = d;
+        store(slot, shape.slots, base, quarter, d);
     }
 }
 
@@ -55,14 +49,14 @@ fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
     if SPLIT == 1u {
         // In the same order, but with four loads under way: a patch node has some twenty slots.
         for (; slot + 4u <= fanout.y; slot += 4u) {
-            let d0 = stored_slot(slot, base, quarter);
-            let d1 = stored_slot(slot + 1u, base, quarter);
-            let d2 = stored_slot(slot + 2u, base, quarter);
-            let d3 = stored_slot(slot + 3u, base, quarter);
+            let d0 = stored(slot, shape.slots, base, quarter);
+            let d1 = stored(slot + 1u, shape.slots, base, quarter);
+            let d2 = stored(slot + 2u, shape.slots, base, quarter);
+            let d3 = stored(slot + 3u, shape.slots, base, quarter);
             d = (((d + d0) + d1) + d2) + d3;
         }
     }
-    for (; slot < fanout.y; slot++) { d += stored_slot(slot, base, quarter); }
+    for (; slot < fanout.y; slot++) { d += stored(slot, shape.slots, base, quarter); }
     return d;
 }
 

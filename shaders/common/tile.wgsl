@@ -23,23 +23,13 @@ override LANES: u32 = 1u;
 // Number of groups of four values in a workgroup's memory under SPLIT.
 override NEAR: u32 = 1u;
 
-fn worker(thread: u32) -> u32 {
-    return select(thread / LANES, 0u, LANES == WG);
-}
-
-fn workers() -> u32 {
-    return WG / LANES;
-}
+fn worker(thread: u32) -> u32 { return select(thread / LANES, 0u, LANES == WG); }
+fn workers() -> u32 { return WG / LANES; }
 
 // A chunk's values of a node are adjacent, in four quarters of four cells. A workgroup processes all of them or some,
 // always the same, since a multiple of `groups_per_tile` workgroups is dispatched.
-fn quarters() -> u32 {
-    return select(4u, QUARTERS, SPLIT == 1u);
-}
-
-fn groups_per_tile() -> u32 {
-    return 4u / quarters();
-}
+fn quarters() -> u32 { return select(4u, QUARTERS, SPLIT == 1u); }
+fn groups_per_tile() -> u32 { return 4u / quarters(); }
 
 var<private> first_quarter: u32;
 
