@@ -54,10 +54,16 @@ class Source:
         """Names of the `override` constants."""
         return tuple(_OVERRIDE.findall(self.text))
 
-    def workgroup_bytes(self, constants: dict[str, int]) -> int:
+    @cached_property
+    def _shared(self) -> list[tuple[int, str]]:
+        """Bytes per entry and length of each array in workgroup memory; a length is a number or an `override`."""
+        known = dict(_CONSTANT.findall(self.text))
+        arrays = _SHARED.findall(self.text)
+        return [(4 if kind in ("f32", "u32") else 16, known.get(length, length)) for kind, length in arrays]
+
+    def workgroup_bytes(self, constants: Mapping[str, int]) -> int:
         """Return the size in bytes of the workgroup memory under these values of `override` constants."""
-        lengths = {name: int(value) for name, value in _CONSTANT.findall(self.text)} | constants
-        return sum((4 if kind in ("f32", "u32") else 16) * lengths[name] for kind, name in _SHARED.findall(self.text))
+        return sum(size * int(constants.get(length, length)) for size, length in self._shared)
 
     def locate(self, message: str) -> str:
         """Return `message` of a compiler with `wgsl:LINE:` replaced by the original file and line."""

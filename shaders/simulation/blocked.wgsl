@@ -1,9 +1,7 @@
 // Several generations of a hard circuit on one large grid, in one dispatch: before -> after.
-//
 // Reference: difflogic/reference/simulation.py
 // Dispatch: x = ceil(words / 30), y = ceil(height / (ROWS - 2 * MARGIN)); at.step generations, at most MARGIN.
 // Shapes: before, after [H, C, words].
-//
 // A workgroup loads a tile of ROWS rows by 32 words. It computes each generation from one half of its memory into the
 // other, which makes a row or column of cells on every side invalid, and stores the inner rows and words. An invocation
 // computes STRIP rows of a column of words, from top to bottom, with a window of three rows in registers.

@@ -1,9 +1,7 @@
 // One step of a hard circuit on one large grid, 32 cells per word: before -> after.
-//
 // Reference: difflogic/reference/simulation.py
 // Dispatch: x = ceil(words / WG) workgroups, y = rows, at most 65535, then invocations loop.
-// Shapes: before, after [H, C, words], masks [H, words];
-//     program, nodes: see interpreted.wgsl.
+// Shapes: before, after [H, C, words], masks [H, words]; program, nodes: see interpreted.wgsl.
 // The circuit is the function `next_words`: interpreted, or generated with one statement per gate.
 #import common/threefry.wgsl
 #import simulation/grid.wgsl

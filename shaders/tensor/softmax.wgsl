@@ -1,5 +1,4 @@
 // y = exp(x) / sum exp(x) along an axis, after the largest x is subtracted, since exp overflows from 89 on.
-//
 // LANES invocations share a row: 64 for a long row, else 1.
 // Reference: difflogic/tensor/kernels/softmax.py
 // Dispatch: x = ceil(outer * inner / (64 / LANES)), at most 65535, then workgroups loop.
