@@ -15,7 +15,7 @@ fn keys_of(model: u32, whose: u32) -> FaultKeys {
 }
 
 // 0 for a bit without a fault before a step, 1 if its cell is stuck at 0, 2 if at 1, or FLIPPED. Bits are numbered in the
-// order of [samples, H, W, C], over all samples of whose the keys are.
+// order of [samples, H, W, C], over the samples that the keys belong to.
 fn fault_of(keys: FaultKeys, bit: u32, step: u32) -> u32 {
     let cell = bit / shape.channels;
     var stuck = listed[cell % shape.grid];

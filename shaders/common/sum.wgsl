@@ -4,7 +4,7 @@ const SHARERS = 64u;
 
 var<workgroup> sums: array<f32, SHARERS>;
 
-// Return to all invocations of a column the sum of their values; neighbours belong to different columns.
+// Return to all invocations of a column the sum of their values; neighbouring invocations have different columns.
 fn joined_sum(value: f32, columns: u32, thread: u32) -> f32 {
     sums[thread] = value;
     for (var reach = SHARERS / 2u; reach >= columns; reach /= 2u) {
