@@ -1,12 +1,14 @@
-"""A server in a thread of this process, on a port of its own, as clients meet it."""
+"""A server in a thread of this process, on a port of its own, as clients meet it, and the form of its errors."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pytest
 
 from difflogic.serve.api.app import create_app
 from difflogic.serve.api.context import Context
@@ -56,3 +58,34 @@ def serving(
             thread.join(PATIENCE_S)
             assert not thread.is_alive()
             store.close()
+
+
+def shared(settings: ServeSettings | None = None, **options: Any) -> Callable[..., Iterator[Live]]:
+    """Return the fixture `live` of a module whose tests share a server."""
+
+    @pytest.fixture(scope="module")
+    def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+        with serving(tmp_path_factory.mktemp("store"), settings, **options) as running:
+            yield running
+
+    return live
+
+
+def submit(client: httpx.Client, **request: object) -> dict[str, Any]:
+    answer = client.post("/jobs", json={"preset": "checkerboard", **request})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def error(answer: httpx.Response, status: int, code: str) -> str:
+    """Return the message of an answer that is this error."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    body = answer.json()
+    assert list(body) == ["error"]
+    assert list(body["error"]) == ["code", "message"]
+    assert body["error"]["code"] == code, answer.text
+    message = str(body["error"]["message"])
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,8 +24,10 @@ from difflogic.train import restarts
 from difflogic.train.trainer import Trainer
 from tests.policies.test_training import assert_same_run
 from tests.serve.acting import acting
-from tests.serve.live import Live, serving
+from tests.serve.live import Live, error, shared
 from tests.serve.service import ended, reached
+
+live = shared(ServeSettings(caps=Caps(population=8, hours=1.0, memory=200_000_000)))
 
 
 def small(threshold: float = 5.0) -> PolicyConfig:
@@ -38,13 +39,6 @@ def small(threshold: float = 5.0) -> PolicyConfig:
         ppo={"n_epochs": 2},
         evaluation={"interval": 512, "episodes": 4, "final_episodes": 6, "threshold": threshold},
     )
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    settings = ServeSettings(caps=Caps(population=8, hours=1.0, memory=200_000_000))
-    with serving(tmp_path_factory.mktemp("agents"), settings) as running:
-        yield running
 
 
 @pytest.mark.exhaustive
@@ -93,7 +87,7 @@ def test_agents_get_post_processing_jobs(live: Live, client: httpx.Client) -> No
     config = small().with_(steps=256, logic={"widths": [2], "bits": 1})
     job = client.post("/jobs", json={"config": config.to_dict(), "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
-    assert client.post(f"/jobs/{job}/simplify").json()["error"]["code"] == "no_circuit"
+    error(client.post(f"/jobs/{job}/simplify"), 409, "no_circuit")
     Trainer(config, Device("cpu")).run(out=live.store.job_folder(job).run)
     assert "for automata" in client.post(f"/jobs/{job}/simplify", json={"from_start": True}).text
 
@@ -108,8 +102,7 @@ def test_agents_get_post_processing_jobs(live: Live, client: httpx.Client) -> No
     proof, proved = made("prove", smaller)
     assert (proved["proved"], files(client, proof)) == (True, {"verdicts.json"})
     assert "Equal: the two have the same action for every observation. difflogic: " in proved["text"]
-    refused = client.post(f"/jobs/{job}/prove")
-    assert (refused.status_code, "simplify it first" in refused.text) == (409, True)
+    assert "simplify it first" in error(client.post(f"/jobs/{job}/prove"), 409, "no_circuit")
     assert found["equal"]
     assert found["gates"]["after"] <= found["gates"]["before"]
     assert files(client, smaller) == {"controller.json", "simplify.json", "circuit.svg", "live.html"}
@@ -148,17 +141,13 @@ def saved(live: Live, job: str, epoch: int) -> None:
 )  # fmt: skip
 def test_agents_that_cannot_be_trained_are_refused(client: httpx.Client, asked, code: str, words: str) -> None:
     for path in ("/jobs", "/jobs/preview"):
-        answer = client.post(path, json={"preset": "cartpole", **asked})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (422, code), answer.text
-        assert words in answer.json()["error"]["message"]
+        assert words in error(client.post(path, json={"preset": "cartpole", **asked}), 422, code)
 
 
 def test_a_server_without_the_extra_says_so(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agents, "find_spec", lambda name: None)
-    answer = client.post("/jobs", json={"preset": "cartpole"})
-    assert answer.json()["error"]["message"] == (
-        "This server cannot train agents: ask its operator to install the extra `rl`."
-    )
+    message = error(client.post("/jobs", json={"preset": "cartpole"}), 422, "missing_extra")
+    assert message == "This server cannot train agents: ask its operator to install the extra `rl`."
 
 
 def test_no_module_that_a_job_names_is_imported(live: Live) -> None:
@@ -174,22 +163,16 @@ def test_actions_for_automata_are_refused_for_agents(live: Live, client: httpx.C
     job = client.post("/jobs", json={"preset": "cartpole", "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
     assert "no unconverged gates" in client.post(f"/jobs/{job}/harden").json()["error"]["message"]
-    for preset, words in (
-        ("acrobot", "expected environment {'id': 'Acrobot-v1'}"),
-        ("lizard", "expected environment"),
-    ):
-        answer = client.post("/jobs", json={"preset": preset, "init_from": job})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")
-        assert words in answer.json()["error"]["message"]
+    for preset, words in (("acrobot", "expected environment {'id': 'Acrobot-v1'}"), ("lizard", "expected environment")):
+        assert words in error(client.post("/jobs", json={"preset": preset, "init_from": job}), 409, "other_shape")
 
 
 @pytest.mark.exhaustive
 def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     """Seeds after each other, also where the worker of the second is killed: as on the command line."""
     config = small(threshold=9.6).with_(steps=1024)
-    hand = restarts.train(
-        TrainRequest(config=config, until_solved=True), Placement(open_engine("cpu")), tmp_path / "hand"
-    )
+    wanted = TrainRequest(config=config, until_solved=True)
+    hand = restarts.train(wanted, Placement(open_engine("cpu")), tmp_path / "hand")
     assert len(hand.record.attempts) == (last := 3)
     request = {"config": config.to_dict(), "name": "hold 2.512", "engine": "cpu", "until_solved": True, "within": "30m"}
     job = client.post("/jobs", json=request).json()["id"]
@@ -197,9 +180,8 @@ def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -
         reached(live.store, job, 512, attempt=2)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
         done = ended(live.store, job)
-    assert (done.status, done.lost_tries, done.attempt, words_of(done).outcome) == ("done", 1, last, "solved"), (
-        done.reason
-    )
+    assert (done.status, done.lost_tries, done.reason) == ("done", 1, None)
+    assert (done.attempt, words_of(done).outcome) == (last, "solved")
     assert done.result["attempts"] == [asdict(each) for each in hand.record.attempts]
     assert done.score == hand.best.score
     assert_same_run(live.store.job_folder(done).run, tmp_path / "hand" / hand.record.attempts[-1].folder)

@@ -10,14 +10,10 @@ from difflogic.config import presets, recipes
 from difflogic.config.agent_presets import PRESETS as AGENTS
 from difflogic.config.harden import hardening
 from difflogic.config.schema import Config
-from tests.serve.live import BEN, Live, serving
+from tests.serve.live import BEN, Live, error, serving, shared, submit
 from tests.serve.test_events import Training
 
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with serving(tmp_path_factory.mktemp("store")) as running:
-        yield running
+live = shared()
 
 
 @pytest.fixture
@@ -28,12 +24,6 @@ def client(live: Live) -> Iterator[httpx.Client]:
         live.store.delete(job.id)
     with live.client() as made:
         yield made
-
-
-def submit(client: httpx.Client, **request: object) -> dict:
-    answer = client.post("/jobs", json={"preset": "checkerboard", **request})
-    assert answer.status_code == 201, answer.text
-    return answer.json()
 
 
 def test_submission_stores_the_request(client):
@@ -51,16 +41,14 @@ def test_a_configuration_of_ones_own(client):
     job = submit(client, preset=None, config=config, rule=None)
     assert (job["name"], job["goal"], job["config"]) == ("own", 7, config)
     answer = client.post("/jobs", json={"config": {**config, "colour": "red"}})
-    assert answer.json()["error"]["message"].startswith("Unknown field colour")
+    assert error(answer, 422, "invalid_request").startswith("Unknown field colour")
 
 
 def test_a_recipe_and_fields_over_it(client):
     request = {"recipe": "robust", "set": {"optimizer.lr": 0.5, "train.epochs": 1000}}
     job = submit(client, **request)
-    wanted = recipes.applied("robust", presets.checkerboard().with_(train={"epochs": 1000})).with_(
-        optimizer={"lr": 0.5}
-    )
-    assert job["config"] == wanted.to_dict()
+    wanted = recipes.applied("robust", presets.checkerboard().with_(train={"epochs": 1000}))
+    assert job["config"] == wanted.with_(optimizer={"lr": 0.5}).to_dict()
     changed = client.post("/jobs/preview", json={"preset": "checkerboard", **request}).json()["changed"]
     assert changed["hardening.share"] == 0.8
     assert not {"optimizer.lr", "train.epochs", "task.steps"} & changed.keys()
@@ -77,9 +65,9 @@ def test_a_rule_as_a_table(client):
 
     job = send(f"{digits[:256]}\n{digits[256:]}".encode()).json()
     assert job["config"]["task"]["rule"] == f"{int(digits, 2):0128x}"
-    told = send(b"no table").json()["error"]["message"]
+    told = error(send(b"no table"), 422, "invalid_config")
     assert told.startswith("The file rule_table is not a rule table: expected 512 digits")
-    told = send(digits.encode(), rule="B3/S23").json()["error"]["message"]
+    told = error(send(digits.encode(), rule="B3/S23"), 422, "invalid_config")
     assert told == "There can be only one target: give `rule` or `rule_table`, not both."
 
 
@@ -88,38 +76,27 @@ def test_restarts_end_with_the_first_solved(client):
     assert (job["request"], job["attempt"]) == ({"restarts": 3, "stop_when_solved": 1}, 0)
     assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
     assert submit(client, restarts=1, population=2, stop_when_solved=2)["request"]["stop_when_solved"] == 2
-    for wrong, words in (
-        ({"restarts": 9, "recipe": "paper"}, "give at most 4"),
-        ({"restarts": 1, "init_from": job["id"]}, "Drop one"),
+    for wrong, code, words in (
+        ({"restarts": 9, "recipe": "paper"}, "invalid_config", "give at most 4"),
+        ({"restarts": 1, "init_from": job["id"]}, "invalid_request", "Drop one"),
     ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
-        assert answer.status_code == 422
-        assert words in answer.json()["error"]["message"]
+        assert words in error(answer, 422, code)
 
 
 def test_start_grids_of_a_file_are_refused(client):
     """The job would fail hours later, when a worker took it."""
     kept = {"pool.starts": "ab", "pool.size": 4096}
     answer = client.post("/jobs", json={"preset": "checkerboard", "set": kept})
-    assert answer.status_code == 422
-    assert "pool.starts, which a server does not receive" in answer.json()["error"]["message"]
+    assert "pool.starts, which a server does not receive" in error(answer, 422, "invalid_config")
 
 
 def test_a_recipe_brings_its_restarts(client):
-    found = {}
-    for name, request in {
-        "its own": {},
-        "none": {"restarts": 0},
-        "paper": {"recipe": "paper"},
-        "many": {"population": 2},
-    }.items():
-        request = {"preset": "checkerboard", "recipe": "robust", **request}
-        found[name] = client.post("/jobs/preview", json=request).json()
-        assert submit(client, **request)["request"] == found[name]["request"]
-    assert {name: each["request"].get("restarts") for name, each in found.items()} == {
-        "its own": 21, "none": 0, "paper": None, "many": 0
-    }  # fmt: skip
-    assert not any(each["notices"] for each in found.values())
+    for given, restarts in (({}, 21), ({"restarts": 0}, 0), ({"recipe": "paper"}, None), ({"population": 2}, 0)):
+        request = {"preset": "checkerboard", "recipe": "robust", **given}
+        seen = client.post("/jobs/preview", json=request).json()
+        assert (seen["request"].get("restarts"), seen["notices"]) == (restarts, []), given
+        assert submit(client, **request)["request"] == seen["request"]
 
 
 def test_until_solved_ends_within_the_limits_of_the_server(client):
@@ -128,18 +105,18 @@ def test_until_solved_ends_within_the_limits_of_the_server(client):
     assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
     assert client.get("/jobs").json()["jobs"][-1]["request"]["until_solved"] is True
     assert submit(client, until_solved=True)["request"]["within"] == "48h or 1000000 epochs"
-    for wrong, words in (
-        ({"until_solved": True, "within": "49h"}, "Expected at most 48h on this server, got 49h"),
-        ({"until_solved": True, "within": "2000000 epochs"}, "Expected at most 1000000 epochs on this server"),
-        ({"until_solved": True, "within": "soon"}, "Expected a time or a number of epochs, such as 60s"),
-        ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
-        ({"within": "60s", "restarts": 2}, "`within` and `restarts` cannot be used together"),
-        ({"until_solved": True, "restarts": 2}, "the one restarts without a limit"),
-        ({"until_solved": True, "init_from": job["id"]}, "that of the run is kept. Drop one."),
+    until = {"until_solved": True}
+    for code, wrong, words in (
+        ("too_much_time", until | {"within": "49h"}, "Expected at most 48h on this server, got 49h"),
+        ("too_much_epochs", until | {"within": "2000000 epochs"}, "Expected at most 1000000 epochs on this server"),
+        ("invalid_request", until | {"within": "soon"}, "Expected a time or a number of epochs, such as 60s"),
+        ("invalid_config", until | {"within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
+        ("invalid_request", {"within": "60s", "restarts": 2}, "`within` and `restarts` cannot be used together"),
+        ("invalid_request", until | {"restarts": 2}, "the one restarts without a limit"),
+        ("invalid_request", until | {"init_from": job["id"]}, "that of the run is kept. Drop one."),
     ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
-        assert answer.status_code == 422
-        assert words in answer.json()["error"]["message"]
+        assert words in error(answer, 422, code)
 
 
 def test_unreachable_target_is_noticed_in_the_preview(client):
@@ -153,32 +130,30 @@ def test_unreachable_target_is_noticed_in_the_preview(client):
 
 def test_a_training_that_begins_with_another_ones_circuit(client, live):
     first = submit(client)
-    answer = client.post("/jobs", json={"preset": "checkerboard", "init_from": first["id"]})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "no_circuit")
+    request = {"preset": "checkerboard", "init_from": first["id"]}
+    error(client.post("/jobs", json=request), 409, "no_circuit")
     claimed, lease = live.store.claim("w", "cpu", {"auto"}, 60)
     live.store.finish(claimed.id, lease, "done", saved_progress=5)
-    second = submit(client, init_from=first["id"])
+    second = submit(client, **request)
     assert second["source"] == first["id"]
     assert client.post(f"/jobs/{second['id']}/clone").json()["source"] == first["id"]
-    answer = client.post("/jobs", json={"preset": "lizard", "init_from": first["id"]})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")
+    error(client.post("/jobs", json=request | {"preset": "lizard"}), 409, "other_shape")
     with live.client(BEN) as other:
-        answer = other.post("/jobs", json={"preset": "checkerboard", "init_from": first["id"]})
-        assert answer.json()["error"]["code"] == "no_job"
+        error(other.post("/jobs", json=request), 404, "no_job")
 
 
 def test_a_circuit_is_hardened(client, live):
     first = submit(client, population=2, recipe="robust")
-    assert client.post(f"/jobs/{first['id']}/harden").json()["error"]["code"] == "no_circuit"
+    harden = f"/jobs/{first['id']}/harden"
+    error(client.post(harden), 409, "no_circuit")
     claimed, lease = live.store.claim("w", "cpu", {"auto"}, 60)
     live.store.finish(claimed.id, lease, "done", saved_progress=5)
-    made = client.post(f"/jobs/{first['id']}/harden", json={"epochs": 40}).json()
+    made = client.post(harden, json={"epochs": 40}).json()
     assert made["config"] == hardening(Config.from_dict(first["config"]), epochs=40).to_dict()
     found = [made[name] for name in ("kind", "source", "request", "options")]
     assert found == ["train", first["id"], {"stop_when_solved": 1}, {"decide": True}]
-    assert client.post(f"/jobs/{first['id']}/harden", json={"search": True}).json()["options"] == {"decide": False}
-    answer = client.post(f"/jobs/{first['id']}/harden", json={"epochs": 2_000_000})
-    assert answer.json()["error"]["code"] == "too_much_epochs"
+    assert client.post(harden, json={"search": True}).json()["options"] == {"decide": False}
+    error(client.post(harden, json={"epochs": 2_000_000}), 422, "too_much_epochs")
 
 
 def test_a_preview_keeps_nothing(client):
@@ -199,13 +174,10 @@ def test_lists_are_filtered_and_come_in_pages(client, live):
     names = [submit(client, name=f"number {number}")["name"] for number in range(7)]
     cancelled = client.get("/jobs?q=NUMBER+3").json()["jobs"][0]
     client.post(f"/jobs/{cancelled['id']}/cancel")
-    found, before = [], ""
-    while True:
-        page = client.get(f"/jobs?limit=3{before}").json()
+    found, page = [], {"next": 1 << 40}
+    while page["next"] is not None:
+        page = client.get(f"/jobs?limit=3&before={page['next']}").json()
         found += [job["name"] for job in page["jobs"]]
-        if page["next"] is None:
-            break
-        before = f"&before={page['next']}"
     assert found == names[::-1]
     assert [job["name"] for job in client.get("/jobs?status=cancelled").json()["jobs"]] == ["number 3"]
     assert len(client.get("/jobs?status=queued&kind=train").json()["jobs"]) == 6
@@ -215,7 +187,7 @@ def test_lists_are_filtered_and_come_in_pages(client, live):
         assert client.get(f"/jobs?{wrong}").status_code == 422
 
 
-def test_tags_are_limited_and_copied_to_derived_jobs(client):
+def test_tags_are_limited_and_copied_to_derived_jobs(client, live):
     job = submit(client, tags=["one", "two", "one"])
     assert job["tags"] == ["one", "two"]
     assert client.patch(f"/jobs/{job['id']}", json={"tags": ["two", "for the paper"]}).json()["tags"][0] == "two"
@@ -226,7 +198,7 @@ def test_tags_are_limited_and_copied_to_derived_jobs(client):
         assert client.patch(f"/jobs/{job['id']}", json={"tags": wrong}).status_code == 422
     for wrong in ("", " ", "a\u202eb", "\u200b", "\u3164"):
         assert client.patch(f"/jobs/{job['id']}", json={"name": wrong}).status_code == 422
-    with httpx.Client(base_url=client.base_url, headers={"Authorization": f"Bearer {BEN}"}) as ben:
+    with live.client(BEN) as ben:
         assert ben.get("/tags").json()["tags"] == ben.get("/jobs?tag=two").json()["jobs"] == []
 
 
@@ -262,7 +234,7 @@ def test_metrics_by_epoch_and_over_each_other(live, tmp_path):
         training = Training(running.store)
         training.train(2500)
         job = training.job.id
-        assert client.delete(f"/jobs/{job}").json()["error"]["code"] == "conflict"
+        error(client.delete(f"/jobs/{job}"), 409, "conflict")
         first = client.get(f"/jobs/{job}/metrics?limit=2000").json()
         assert ([row["epoch"] for row in first["rows"]], first["next"]) == (list(range(1, 2001)), 2000)
         rest = client.get(f"/jobs/{job}/metrics?limit=2000&after=2000").json()
@@ -279,7 +251,7 @@ def test_metrics_by_epoch_and_over_each_other(live, tmp_path):
 def test_a_worker_is_seen_and_what_it_does_only_by_the_owner(tmp_path):
     with serving(tmp_path) as running:
         with running.client() as client:
-            assert client.get("/ready").json()["error"]["code"] == "no_worker"
+            error(client.get("/ready"), 503, "no_worker")
             running.store.register_worker("w", "cpu", "a CPU", 1, ["auto"])
             assert client.get("/ready").json() == {"status": "ready", "workers": 1}
             training = Training(running.store)
@@ -324,6 +296,5 @@ def test_head_is_get_without_a_body(client, live):
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
 def test_methods_that_are_none(client, method):
     answer = client.request(method, "/presets")
-    assert answer.status_code == 405
-    assert answer.json()["error"]["code"] == "method_not_allowed"
+    error(answer, 405, "method_not_allowed")
     assert answer.headers["allow"] == "GET"

@@ -12,10 +12,11 @@ from difflogic.cli import main as cli
 from difflogic.config import table
 from difflogic.serve.client import SERVER, TOKEN
 from difflogic.serve.worker.supervisor import Supervisor
-from tests.serve.live import ANN, Live, serving
+from tests.serve.live import ANN, Live, shared
 from tests.serve.service import ended
 from tests.serve.test_own_samples import frames, gif, npz
 
+live = shared()
 FEW = {"set": {"steps": 200, "logic.widths": [8, 8]}}
 RANDOM = np.random.default_rng(1)
 X = RANDOM.normal(size=(40, 2)).round(3)
@@ -23,12 +24,6 @@ KINDS = ["in" if x @ x < 1 else "out" for x in X]
 CSV = "\n".join(["x,y,kind", *(f"{x},{y},{kind}" for (x, y), kind in zip(X, KINDS, strict=True))]).encode()
 IMAGES = bytes((0, 0, 8, 3, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 2)) + bytes(range(18))
 LABELS = bytes((0, 0, 8, 1, 0, 0, 0, 9)) + bytes(k % 3 for k in range(9))
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
-    with serving(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 def sent(live: Live, where: str = "/jobs", *, files: dict[str, bytes], **job: object) -> httpx.Response:

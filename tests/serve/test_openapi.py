@@ -1,7 +1,6 @@
 """The OpenAPI document is true: whatever it allows, and whatever it forbids, is answered as it says."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -16,7 +15,7 @@ from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.tokens import OPERATOR, Tokens
 from difflogic.serve.store.store import Store
 from tests.sampled import sampled
-from tests.serve.live import ANN, API, Live, serving
+from tests.serve.live import ANN, API, Live, shared, submit
 
 ENDLESS = "/events"
 """Addresses that end so answer without end: the tests of events have them."""
@@ -31,18 +30,15 @@ CONFIG = {
 }
 
 
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    # An operator, to whom nothing is forbidden: no refusal hides what comes after it.
-    with serving(tmp_path_factory.mktemp("store"), tokens=Tokens({"ann": ANN}, {"ann": [OPERATOR]})) as running:
-        yield running
+# An operator, to whom nothing is forbidden: no refusal hides what comes after it.
+live = shared(tokens=Tokens({"ann": ANN}, {"ann": [OPERATOR]}))
 
 
 @pytest.fixture
 def job(live: Live) -> str:
     """One of the test's own: another test may have deleted the last one."""
     with live.client() as client:
-        return str(client.post("/jobs", json={"preset": "checkerboard"}).json()["id"])
+        return submit(client)["id"]
 
 
 def document(folder: Path) -> schemathesis.BaseSchema:

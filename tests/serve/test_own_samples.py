@@ -16,19 +16,19 @@ from difflogic.core import rules
 from difflogic.runs import attempts
 from difflogic.serve.api.pictures import MOST_CELLS
 from difflogic.serve.worker.supervisor import Supervisor
-from tests.serve.live import Live, serving
+from tests.serve.live import Live, shared
 from tests.serve.service import ended
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
-LIFE = rules.table("B3/S23")
+live = shared()
 
 
 def frames(count: int, side: int = 8) -> np.ndarray:
     """Return successive states of the game of life from noise."""
     made = [np.random.default_rng(0).integers(0, 2, (1, side, side), dtype=np.uint8)]
     while len(made) < count:
-        made.append(rules.apply(LIFE, made[-1], periodic=True))
+        made.append(rules.apply(rules.table("B3/S23"), made[-1], periodic=True))
     return np.concatenate(made)
 
 
@@ -49,12 +49,6 @@ def npy(array: np.ndarray) -> bytes:
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
-    with serving(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 def sent(live: Live, data: bytes, where: str = "/jobs", **job: object) -> httpx.Response:

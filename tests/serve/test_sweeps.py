@@ -5,7 +5,6 @@ import os
 import re
 import signal
 from base64 import b64decode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +22,17 @@ from difflogic.serve.worker.follow_ups import follow
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.serve.worker.sweeps import _course
 from difflogic.sweeps import Spec, Sweep, trial_rows
-from tests.serve.live import ANN, Live, serving
+from tests.serve.live import ANN, Live, error, serving, shared
 from tests.serve.service import ended, reached, wait
 from tests.serve.test_agents import small
 from tests.train import processes
 from tests.train.tiny import tiny_config
 
 CONFIG = tiny_config(epochs=1000, eval_interval=250)
+live = shared(ServeSettings(caps=Caps(population=8, hours=1.0, memory=200_000_000, epochs=10_000)))
 OVER = {"optimizer.lr": [0.02, 0.1], "seed": "0..1"}
 
 pytestmark = pytest.mark.usefixtures("compiled")
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    settings = ServeSettings(caps=Caps(population=8, hours=1.0, memory=200_000_000, epochs=10_000))
-    with serving(tmp_path_factory.mktemp("sweeps"), settings) as running:
-        yield running
 
 
 def without_seconds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -97,7 +90,7 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
     assert follow(live.store, smaller)["equal"]
     again = client.post(f"/jobs/{job}/clone").json()
     assert live.store.job(again["id"]).spec() == done.spec()
-    assert client.post(f"/jobs/{job}/harden").json()["error"]["code"] == "no_circuit"
+    error(client.post(f"/jobs/{job}/harden"), 409, "no_circuit")
 
 
 @pytest.mark.exhaustive
@@ -121,9 +114,8 @@ def test_agents_are_swept_from_the_terminal(live: Live, tmp_path, capsys, monkey
             assert cli.main(["cancel", long]) == 0
             last, _ = watching.communicate()
         cancelled = ended(live.store, long)
-    assert re.match(
-        r"\d+ of 1,000 trials have ended\. The best is trial \d+, mean return .*, with seed \d+\.$", begun[1]
-    )
+    ended_so_far = r"\d+ of 1,000 trials have ended\. The best is trial \d+, mean return .*, with seed \d+\.$"
+    assert re.match(ended_so_far, begun[1])
     assert (watching.returncode, last.splitlines()[-1]) == (1, f"The job {long} is cancelled.")
     (job,) = [each for each in live.store.jobs() if each.name == "sweep of cartpole" and each.goal == 3]
     trials = json.loads((live.store.job_folder(job).whole / "trials.json").read_text())["trials"]
@@ -146,8 +138,7 @@ def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:
         trial.mkdir(parents=True)
         (trial / "metrics.csv").write_bytes(bytes(1000))
         live.context.usage.bytes._until = 0.0  # it was counted a moment ago
-        refused = client.post("/jobs", json=request)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (507, "quota")
+        error(client.post("/jobs", json=request), 507, "quota")
 
 
 @pytest.mark.parametrize(
@@ -175,19 +166,14 @@ def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:
 def test_sweep_that_cannot_be_run_is_refused(client: httpx.Client, asked, sweep, code: str, words: str) -> None:
     base = {} if "preset" in asked else {"config": CONFIG.to_dict()}
     for path in ("/jobs", "/jobs/preview"):
-        answer = client.post(path, json={**base, **asked, "sweep": sweep})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (422, code), answer.text
-        assert words in answer.json()["error"]["message"]
+        assert words in error(client.post(path, json={**base, **asked, "sweep": sweep}), 422, code)
 
 
 def test_preview_has_the_cost_of_a_sweep(client: httpx.Client) -> None:
-    for request, over in (
-        ({"config": CONFIG.to_dict()}, {"train.epochs": [100, 400]}),
-        ({"config": PRESETS["cartpole"].to_dict()}, {"steps": [1000, 50_000]}),
-    ):
-        path, values = next(iter(over.items()))
+    for config, path, values in ((CONFIG, "train.epochs", [100, 400]), (PRESETS["cartpole"], "steps", [1000, 50_000])):
+        request = {"config": config.to_dict()}
         one = client.post("/jobs/preview", json=request | {"set": {path: values[1]}}).json()
-        swept = client.post("/jobs/preview", json=request | {"sweep": {"over": over | {"seed": "0..9"}}}).json()
+        swept = client.post("/jobs/preview", json=request | {"sweep": {"over": {path: values, "seed": "0..9"}}}).json()
         assert swept["trials"] == 20
         assert swept["cost"]["evaluations"] == 20 * one["cost"]["evaluations"]
         assert swept["cost"]["memory"] == one["cost"]["memory"]

@@ -1,15 +1,7 @@
 """A server with limits, for two owners."""
 
-from collections.abc import Iterator
+from difflogic.serve.api.settings import Caps, ServeSettings
+from tests.serve.live import shared
 
-import pytest
-
-from difflogic.serve.api.settings import ServeSettings
-from tests.serve.live import Live, serving
-from tests.serve.security.asking import CAPS
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS)) as running:
-        yield running
+CAPS = Caps(epochs=5000, population=8, hours=1.0, memory=200_000_000, upload=300_000, body=100_000, pixels=256 * 256)
+live = shared(ServeSettings(caps=CAPS))

@@ -13,15 +13,14 @@ import pytest
 
 from difflogic.errors import ServiceError, UsageError
 from difflogic.serve.client import unpack
-from tests.serve.live import ANN, API, Live
-from tests.serve.security.asking import submit
+from tests.serve.live import ANN, API, Live, submit
 from tests.serve.service import PATIENCE_S
 
 
 @pytest.fixture
 def kept(live: Live, client: httpx.Client) -> str:
     """A job with files, some of them not to be had."""
-    job = submit(client)
+    job = submit(client)["id"]
     run = live.store.job_folder(job).run
     run.mkdir(parents=True)
     (run / "summary.txt").write_text("all is well\n")

@@ -15,8 +15,7 @@ from difflogic.serve.api import middleware
 from difflogic.serve.api.auth import COOKIE, CSRF_HEADER
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.store.jobs import JobSpec
-from tests.serve.live import ANN, API, Live, serving
-from tests.serve.security.asking import error, submit
+from tests.serve.live import ANN, API, Live, error, serving, submit
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_nothing_is_unpickled_or_evaluated() -> None:
 
 
 def test_a_follow_up_needs_a_circuit(live: Live, client: httpx.Client) -> None:
-    job = submit(client)
+    job = submit(client)["id"]
     for kind in ("simplify", "evaluate"):
         error(client.post(f"/jobs/{job}/{kind}"), 409, "no_circuit")
     error(client.post(f"/jobs/{job}/export", json={"formats": ["c"]}), 409, "no_circuit")

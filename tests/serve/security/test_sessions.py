@@ -7,8 +7,7 @@ import pytest
 
 from difflogic.serve.api.auth import COOKIE, CSRF_HEADER
 from difflogic.serve.api.tokens import Tokens
-from tests.serve.live import ANN, API, BEN, Live
-from tests.serve.security.asking import error
+from tests.serve.live import ANN, API, BEN, Live, error
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from difflogic.serve.api import settings, tokens
 from difflogic.serve.api.server import listen
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.tokens import Tokens
-from tests.serve.live import ANN, API, BEN, Live, serving
-from tests.serve.security.asking import error, submit
+from tests.serve.live import ANN, API, BEN, Live, error, serving, submit
 
 
 @pytest.mark.parametrize("header", [None, "Bearer wrong", f"Basic {ANN}", "Bearer", f"Bearer {ANN}x", "", "Bearer é"])
@@ -57,7 +56,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_two_tokens_do_not_see_each_others_jobs(live: Live, client: httpx.Client) -> None:
-    job = submit(client)
+    job = submit(client)["id"]
     with live.client(BEN) as other:
         assert other.get("/jobs").json()["jobs"] == []
         for path in ("", "/metrics", "/log", "/gates", "/files", "/files/summary.txt", "/archive", "/events"):
@@ -68,7 +67,7 @@ def test_two_tokens_do_not_see_each_others_jobs(live: Live, client: httpx.Client
         error(other.patch(f"/jobs/{job}", json={"priority": 9}), 404, "no_job")
         error(other.delete(f"/jobs/{job}"), 404, "no_job")
         error(other.get("/compare", params={"ids": job}), 404, "no_job")
-        mine = submit(other)
+        mine = submit(other)["id"]
         assert [each["id"] for each in other.get("/jobs").json()["jobs"]] == [mine]
     assert client.get(f"/jobs/{job}").json()["priority"] == 0
     assert mine not in [each["id"] for each in client.get("/jobs").json()["jobs"]]

@@ -19,8 +19,8 @@ from difflogic.serve.api import pictures
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.store.jobs import JobSpec
 from tests.sampled import exhaustive
-from tests.serve.live import serving
-from tests.serve.security.asking import CAPS, error, submit
+from tests.serve.live import error, serving, submit
+from tests.serve.security.conftest import CAPS
 
 
 def png(width: int, height: int) -> bytes:
@@ -93,7 +93,7 @@ def test_bodies_are_bounded_whether_they_say_so_or_not(client: httpx.Client) -> 
     pieces = (b"x" * 10_000 for _ in range(50))
     error(client.post("/jobs", content=pieces, headers=headers), 413, "too_large")
     error(upload(client, bytes(CAPS.upload + 1)), 413, "too_large")
-    job = submit(client)
+    job = submit(client)["id"]
     error(client.patch(f"/jobs/{job}", content=large, headers=headers), 413, "too_large")
     pieces = (b"x" * 10_000 for _ in range(50))
     error(client.patch(f"/jobs/{job}", content=pieces, headers=headers), 413, "too_large")
@@ -158,19 +158,15 @@ def test_a_picture_in_an_endless_grid_is_refused(client: httpx.Client) -> None:
 
 def test_the_queue_of_an_owner_is_bounded(tmp_path: Path) -> None:
     with serving(tmp_path, ServeSettings(caps=replace(CAPS, jobs=2))) as small, small.client() as client:
-        first = submit(client)
+        first = submit(client)["id"]
         submit(client)
         error(client.post("/jobs", json={"preset": "checkerboard"}), 409, "queue_full")
         error(client.post(f"/jobs/{first}/clone"), 409, "queue_full")
         key = {"Idempotency-Key": "before-it-was-full"}
-        small.store.submit("ann", drawn("checkerboard"), key["Idempotency-Key"])
+        spec = JobSpec("train", "checkerboard", presets.checkerboard().to_dict())
+        small.store.submit("ann", spec, key["Idempotency-Key"])
         again = client.post("/jobs", json={"preset": "checkerboard", "recipe": "paper"}, headers=key)
         assert again.status_code == 200
         client.post(f"/jobs/{again.json()['id']}/cancel")
         client.post(f"/jobs/{first}/cancel")
         assert client.post("/jobs", json={"preset": "checkerboard"}).status_code == 201
-
-
-def drawn(preset: str) -> JobSpec:
-    config = presets.get(preset)
-    return JobSpec("train", config.name, config.to_dict())
