@@ -9,7 +9,6 @@ import pytest
 from difflogic.bench import cases, runner
 from difflogic.bench.contender import Contender
 from difflogic.bench.results import Results
-from difflogic.cli.main import main
 from difflogic.devices import check_gradients
 from difflogic.devices.check_gradients import Subject
 from difflogic.errors import NoAdapterError
@@ -26,11 +25,6 @@ QUICKLY = ("--quick", "--rounds", "1", "--engine", "reference")
 def tiny_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "all_cases", lambda: TINY)
     monkeypatch.setattr("difflogic.bench.machine.COPIED_BYTES", 1 << 16)
-
-
-@pytest.fixture
-def results() -> Results:
-    return make_results()
 
 
 def test_list_prints_the_cases(said: Said) -> None:
@@ -75,7 +69,7 @@ def test_interrupted_run_writes_its_rows(said: Said, tmp_path: Path, monkeypatch
     assert [(line["case"], "profile" in line) for line in rows] == [("train/tiny", True), ("hard/tiny", False)]
 
 
-def test_require_hardware_applies_to_default_engines(monkeypatch, capsys) -> None:
+def test_require_hardware_applies_to_default_engines(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     opened = []
 
     def refuse(name: str, require_hardware: bool = False) -> None:
@@ -83,19 +77,19 @@ def test_require_hardware_applies_to_default_engines(monkeypatch, capsys) -> Non
         raise NoAdapterError("no hardware")
 
     monkeypatch.setattr("difflogic.devices.open.open_engine", refuse)
-    assert main(["bench", "--quick", "--require-hardware"]) == 1
-    assert opened == [("gpu", True)]
-    assert main(["bench", "--quick", "--require-hardware", "--engine", "cpu"]) == 1
-    assert opened[1:] == [("gpu", True)]
+    for number, engine in enumerate(((), ("--engine", "cpu")), 1):
+        said("bench", "--quick", "--require-hardware", *engine, code=1)
+        assert opened == [("gpu", True)] * number
 
 
-def test_wrong_engine_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_engine_fails(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     monkeypatch.setattr("difflogic.bench.contender.expected_losses", lambda *arguments: [1.0])
-    assert main(["bench", *QUICKLY, "--case", "train"]) == 1
-    assert "Not measured: train/tiny on reference (wrong): the soft loss" in capsys.readouterr().err
+    errors = said("bench", *QUICKLY, "--case", "train", code=1).err
+    assert "Not measured: train/tiny on reference (wrong): the soft loss" in errors
 
 
-def test_compare_prints_ratios(results: Results, tmp_path: Path, said: Said) -> None:
+def test_compare_prints_ratios(tmp_path: Path, said: Said) -> None:
+    results = make_results()
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     old.write_text(results.to_json())
     results.cases[0].update(line("train/a", 5.0))
@@ -139,11 +133,8 @@ def test_gradients_of_a_wrong_engine_fail(call: Call, said: Said, monkeypatch: p
         logits = subject.circuit.logits
         return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
 
-    monkeypatch.setattr(
-        check_gradients,
-        "find",
-        lambda *_: check_gradients.GradientSources({"abacus": wrong}, {}, {"gpu": "It is not here."}),
-    )
+    sources = check_gradients.GradientSources({"abacus": wrong}, {}, {"gpu": "It is not here."})
+    monkeypatch.setattr(check_gradients, "find", lambda *_: sources)
     out = said("bench", "--gradients", code=1).out
     assert out.startswith("tiny after epoch 0: ")
     assert out.count("FAIL") == 3
@@ -157,15 +148,14 @@ def test_gradients_of_a_wrong_engine_fail(call: Call, said: Said, monkeypatch: p
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--case", "no/such"], "Error: Unknown case 'no/such': expected one of train/tiny"),
-        (["--engine", "abacus"], "Unknown engine 'abacus'"),
-        ([*QUICKLY, "--out", "none/a.json"], "Error: Cannot write a.json: the folder "),
-        (["--gradients", "--engine", "abacus"], "Unknown engine 'abacus'"),
-        (["--gradients", "--list"], "cannot be used together: give one of them"),
-        (["--gradients", "--out", "a.json"], "--gradients does not measure times: drop --out."),
-        (["lizard", "--case", "train"], "--case cannot be used with PRESET"),
-        (["lizard", "--config", "a.toml"], "a.toml"),
+        ("--case no/such", "Error: Unknown case 'no/such': expected one of train/tiny"),
+        ("--engine abacus", "Unknown engine 'abacus'"),
+        ("--gradients --engine abacus", "Unknown engine 'abacus'"),
+        ("--gradients --list", "cannot be used together: give one of them"),
+        ("--gradients --out a.json", "--gradients does not measure times: drop --out."),
+        ("lizard --case train", "--case cannot be used with PRESET"),
+        ("lizard --config a.toml", "a.toml"),
     ],
 )
-def test_bad_input_is_refused(arguments: list[str], text: str, said: Said) -> None:
-    assert text in said("bench", *arguments, code=2).err
+def test_bad_input_is_refused(arguments: str, text: str, said: Said) -> None:
+    assert text in said("bench", *arguments.split(), code=2).err

@@ -68,15 +68,15 @@ def test_gallery_shows_the_facts_of_its_runs(pages: Path, trained: Path) -> None
     assert '"start": "seed"' in (pages / "a_b_2/live.html").read_text()
 
 
-def test_outdated_evaluation_is_not_shown(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outdated_evaluation_is_not_shown(trained: Path, tmp_path: Path, said: Said) -> None:
     shutil.copytree(trained / "a b", tmp_path / "run")
     kept = tmp_path / "run/evaluation.json"
     kept.write_text(json.dumps(json.loads(kept.read_text()) | {"epoch": 2}))
-    assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    said("gallery", tmp_path / "run", "--out", tmp_path / "out")
     assert "Not evaluated yet" in (tmp_path / "out/run/index.html").read_text()
     kept.write_text('{"format": ')
-    assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "again")]) == 1
-    assert "evaluation.json is not an evaluation: remove it, or run" in capsys.readouterr().err
+    errors = said("gallery", tmp_path / "run", "--out", tmp_path / "again", code=1).err
+    assert "evaluation.json is not an evaluation: remove it, or run" in errors
 
 
 def test_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, said: Said) -> None:
@@ -101,7 +101,7 @@ def test_linked_file_is_not_published(trained: Path, tmp_path: Path, said: Said)
     assert not (tmp_path / "out.gif").exists()
 
 
-def test_wrong_usage_is_refused(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
+def test_wrong_usage_is_refused(pages: Path, tmp_path: Path, said: Said) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for arguments, sentence in (
@@ -109,8 +109,7 @@ def test_wrong_usage_is_refused(pages: Path, tmp_path: Path, capsys: pytest.Capt
         ([tmp_path / "empty", "--out", tmp_path / "file"], "Expected a folder, but "),
         ([tmp_path / "empty", "--out", pages], "is not empty: use --force to replace its pages"),
         ([], "Missing argument 'RUN...'"),
+        ([tmp_path / "absent", "--out", tmp_path / "out"], "absent does not exist: expected a folder that contains"),
     ):
         assert sentence in said("gallery", *arguments, code=2).err
-    assert main(["gallery", str(tmp_path / "absent"), "--out", str(tmp_path / "out")]) == 2
-    assert "absent does not exist: expected a folder that contains runs." in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -7,7 +7,6 @@ import pytest
 
 from difflogic.circuits.synthesis import resubstitution
 from difflogic.circuits.synthesis.tools import run_in
-from difflogic.cli.main import main
 from difflogic.config import presets
 from tests.cli.conftest import Said
 from tests.evaluation.pass_on import keeper, keeper_config
@@ -23,18 +22,17 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return kept_run(Path("board"), config, learned(config))
 
 
-def test_proof_is_saved_and_checked(board: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
+def test_proof_is_saved_and_checked(board: Path, said: Said) -> None:
     text, written = said("prove", "board", "--every-start").out.splitlines()
     assert text.startswith("Every one of the 2^2048 starts on 16x16 cells shows the target from step ")
     assert written == "Written: board/proof.json"
     assert said("prove", "--check", "board/proof.json", "board").out == f"Confirmed. {text}\n"
     claim = json.loads((board / "proof.json").read_text())
     (board / "proof.json").write_text(json.dumps(claim | {"from_step": claim["from_step"] - 1}))
-    assert main(["prove", "--check", "board/proof.json", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == {"confirmed": False, "differs": ["from_step"], "text": text}
+    found = json.loads(said("prove", "--check", "board/proof.json", "--json", code=1).out)
+    assert found == {"confirmed": False, "differs": ["from_step"], "text": text}
     (board / "proof.json").write_text(json.dumps(claim | {"text": "A lie.", "method": "by hand"}))
-    assert main(["prove", "--check", "board/proof.json"]) == 1
-    found = capsys.readouterr().out
+    found = said("prove", "--check", "board/proof.json", code=1).out
     assert found == f"NOT confirmed: text, method of board/proof.json differ. {text}\n"
 
 
@@ -97,43 +95,38 @@ def test_counterexample_is_printed_and_saved(judge: str, tmp_path, monkeypatch, 
     needs(*{judge} - {"difflogic"})
     lines = said("prove", "still", "--judge", judge, code=1).out.splitlines()
     assert lines[0].startswith("Wrong for every start on 4x4 cells: ")
-    assert lines[1:] == [
-        "Written: still/proof.json",
-        "Written: still/proof-counterexample.npy",
-        "Written: still/proof-counterexample.png",
-    ]
+    names = ("proof.json", "proof-counterexample.npy", "proof-counterexample.png")
+    assert lines[1:] == [f"Written: still/{name}" for name in names]
     assert "are wrong at step 3." in lines[0]
-    assert main(["simulate", "still", "--start", "still/proof-counterexample.npy", "--steps", "3"]) == 0
+    said("simulate", "still", "--start", "still/proof-counterexample.npy", "--steps", 3)
 
 
-def test_proof_of_a_read_only_run_causes_a_warning(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_proof_of_a_read_only_run_causes_a_warning(board: Path, said: Said) -> None:
     (board / "proof.json").mkdir()
-    assert main(["prove", "board"]) == 0
-    assert "Warning: the proof is not saved in the run folder. Cannot write board/proof.json" in capsys.readouterr().err
+    warning = "Warning: the proof is not saved in the run folder. Cannot write board/proof.json"
+    assert warning in said("prove", "board").err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Nothing to prove: give a run, two circuits, or --check with a proof.json."),
-        (["board", "board", "--every-start"], "--every-start is only for proofs of one run"),
-        (
-            ["board", "--judge", "yosys"],
-            "--checker yosys is only for comparing two circuits: name two. A run's claim has one checker",
-        ),
-        (["board", "--periodic"], "--periodic and --zero are only for comparing"),
-        (["board", "--seconds", "0"], "0.0 is not in the range x>0"),
-        (["--check", "none.json"], "Cannot read the circuit none.json"),
-        (["board", "--size", "2x2"], "3"),
+        ("", "Nothing to prove: give a run, two circuits, or --check with a proof.json."),
+        ("board board --every-start", "--every-start is only for proofs of one run"),
+        ("board --judge yosys", "--checker yosys is only for comparing two circuits: name two. A run's claim has one "
+                                "checker"),
+        ("board --periodic", "--periodic and --zero are only for comparing"),
+        ("board --seconds 0", "0.0 is not in the range x>0"),
+        ("--check none.json", "Cannot read the circuit none.json"),
+        ("board --size 2x2", "height must be an integer between 3 and 65536"),
     ],
-)
-def test_options_of_other_proofs_are_refused(board: Path, said: Said, arguments: list[str], message: str) -> None:
-    assert message in said("prove", *arguments, code=2).err
+)  # fmt: skip
+def test_options_of_other_proofs_are_refused(board: Path, said: Said, arguments: str, message: str) -> None:
+    assert message in said("prove", *arguments.split(), code=2).err
 
 
-def test_proof_of_another_circuit_is_refused(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_proof_of_another_circuit_is_refused(board: Path, said: Said) -> None:
     life = presets.get("game-of-life")
     kept_run(Path("life"), life, learned(life))
-    assert main(["prove", "life"]) == 0
-    assert main(["prove", "--check", "life/proof.json", "board"]) == 2
-    assert "is not a proof about the circuit of board: their hashes differ." in capsys.readouterr().err
+    said("prove", "life")
+    errors = said("prove", "--check", "life/proof.json", "board", code=2).err
+    assert "is not a proof about the circuit of board: their hashes differ." in errors

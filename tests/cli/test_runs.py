@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from difflogic.cli.main import main
 from difflogic.config.request import TrainRequest
 from difflogic.devices.open import open_engine
 from difflogic.runs import attempts, checkpoint, manifest, request_file
@@ -43,9 +42,8 @@ def changed(run: Path, **fields: Any) -> None:
     (run / manifest.NAME).write_text(json.dumps(record | fields))
 
 
-def listed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
-    assert main(["runs", "all", "--json", *map(str, arguments)]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def listed(said: Said, *arguments: object) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in said("runs", "all", "--json", *arguments).out.splitlines()]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -69,8 +67,8 @@ def test_command_prints_a_table(runs: Path, said: Said) -> None:
     assert len(lines) == 3
 
 
-def test_columns_show_the_facts_of_a_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    three, one = listed(capsys, "--sort", "name")
+def test_columns_show_the_facts_of_a_run(runs: Path, said: Said) -> None:
+    three, one = listed(said, "--sort", "name")
     rows = [json.loads(line) for line in (runs / "one/metrics.jsonl").read_text().splitlines()]
     assert (one["path"], one["name"], one["status"], one["seed"]) == ("all/one", "tiny", "complete", 23)
     assert (one["epoch"], one["epochs"], one["members"]) == (3, 3, 1)
@@ -83,29 +81,29 @@ def test_columns_show_the_facts_of_a_run(runs: Path, capsys: pytest.CaptureFixtu
     assert three["hard_loss"] == min(row["hard_loss"] for row in last)
 
 
-def test_runs_are_filtered_and_sorted(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = [each["path"] for each in listed(capsys, "--sort", "epochs")]
+def test_runs_are_filtered_and_sorted(runs: Path, said: Said) -> None:
+    names = [each["path"] for each in listed(said, "--sort", "epochs")]
     assert names == ["all/group/three", "all/one"]
-    assert [each["path"] for each in listed(capsys, "--sort", "epochs", "--reverse")] == names[::-1]
-    assert [each["engine"] for each in listed(capsys, "--engine", "cpu")] == ["cpu"]
-    assert len(listed(capsys, "--preset", "tiny")) == 2
-    assert listed(capsys, "--preset", "lizard") == []
-    assert listed(capsys, "--solved") == []
-    assert len(listed(capsys, "--unsolved")) == 2
+    assert [each["path"] for each in listed(said, "--sort", "epochs", "--reverse")] == names[::-1]
+    assert [each["engine"] for each in listed(said, "--engine", "cpu")] == ["cpu"]
+    assert len(listed(said, "--preset", "tiny")) == 2
+    assert listed(said, "--preset", "lizard") == []
+    assert listed(said, "--solved") == []
+    assert len(listed(said, "--unsolved")) == 2
     for order in ("name", "date", "soft", "hard", "size"):
-        assert len(listed(capsys, "--sort", order)) == 2
+        assert len(listed(said, "--sort", order)) == 2
 
 
-def test_best_circuit_decides_if_a_run_is_solved(runs: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
+def test_best_circuit_decides_if_a_run_is_solved(runs: Path, said: Said) -> None:
     """The checkpoint decides, since rows of metrics have no checksum; they only give the number of solved models."""
     run = runs / "group/three"
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     lines[-2] |= {"hard_loss": 0, "accuracy": 1.0}
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert listed(capsys, "--solved") == []
+    assert listed(said, "--solved") == []
     best = replace(checkpoint.load(run / checkpoint.BEST), best=0)
     (run / checkpoint.BEST).write_bytes(checkpoint.Checkpoint((best,)).encode())
-    (found,) = listed(capsys, "--solved")
+    (found,) = listed(said, "--solved")
     assert (found["solved"], found["hard_loss"]) == (1, 0)
     assert "1 of 3" in said("runs", runs, "--solved").out
     (run / checkpoint.BEST).write_bytes((run / checkpoint.BEST).read_bytes()[:-1])
@@ -151,16 +149,12 @@ def test_running_run_is_listed(runs: Path, said: Said) -> None:
     lines = (runs / "one/metrics.jsonl").read_text().splitlines(keepends=True)
     (runs / "one/metrics.jsonl").write_text("".join(lines[:2]) + '{"epoch": 3, "soft')
     found = read(runs / "one")
-    assert isinstance(found, Entry)
     assert (found.status, found.epoch) == ("killed", 2)
     with folders.locked(runs / "one"):
-        held = read(runs / "one")
-    assert isinstance(held, Entry)
-    assert held.status == "running"
+        assert read(runs / "one").status == "running"
     (runs / "one/metrics.jsonl").write_text("")
     (runs / "one" / checkpoint.BEST).unlink()
     empty = read(runs / "one")
-    assert isinstance(empty, Entry)
     assert (empty.epoch, empty.soft_loss, empty.hard_loss, empty.solved) == (0, None, None, 0)
     assert "0/3" in said("runs", runs).out
 

@@ -8,7 +8,6 @@ import pytest
 
 from difflogic.circuits.synthesis import resubstitution
 from difflogic.circuits.synthesis.simplify import FUNCTIONAL
-from difflogic.cli.main import main
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from tests.cli.conftest import Call, Said
@@ -33,21 +32,14 @@ def test_run_is_simplified_and_proved(run: Path, said: Said) -> None:
     assert lines[0].startswith("here: ")
     assert lines[0].endswith(" gates per cell")
     assert lines[1].split()[:3] == ["step", "gates", "before"]
-    assert [line.split("  ")[0] for line in lines[2:6]] == [
-        "constants, wires and inverters folded",
-        "dead gates removed",
-        "unseen channels removed",
-        "structural hashing",
-    ]
+    steps = ["constants, wires and inverters folded", "dead gates removed", "unseen channels removed"]
+    assert [line.split("  ")[0] for line in lines[2:6]] == [*steps, "structural hashing"]
     assert lines[-7].startswith("Proved equal in its visible channels: ")
     assert lines[-5:-3] == ["Written: small.json", "Next:"]
     assert lines[-1].split("    ")[0] == "  difflogic export small.json --format c"
     lines = said("prove", run, "small.json", "--judge", "network", "--judge", "difflogic").out.splitlines()
-    assert [line.split()[:2] for line in lines[:3]] == [
-        ["checker", "verdict"],
-        ["network", "equal"],
-        ["difflogic", "equal"],
-    ]
+    verdicts = [line.split()[:2] for line in lines[:3]]
+    assert verdicts == [["checker", "verdict"], ["network", "equal"], ["difflogic", "equal"]]
     assert lines[-1] == "Equal: the two compute the same next state from every neighbourhood."
 
 
@@ -76,7 +68,7 @@ def test_ctrl_c_saves_the_smallest_circuit(run: Path, options: list[str], said: 
     else:
         assert "Stopped by Ctrl-C: this is the smallest circuit found so far.\nProved equal" in printed.out
         assert printed.err.splitlines()[-2].endswith(", stopped by Ctrl-C"), "nothing more is begun"
-    assert main(["prove", str(run), "small.json", "--judge", "difflogic"]) == 0
+    said("prove", run, "small.json", "--judge", "difflogic")
 
 
 def test_task_option_prunes_the_circuit(run: Path, said: Said) -> None:
@@ -87,9 +79,8 @@ def test_task_option_prunes_the_circuit(run: Path, said: Said) -> None:
     assert list(netlist_json.load(Path("small.json")).origin) == report["channels"]
 
 
-def test_task_needs_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simplify", str(file), "--task"]) == 2
-    error = capsys.readouterr().err
+def test_task_needs_a_run(file: Path, said: Said) -> None:
+    error = said("simplify", file, "--task", code=2).err
     assert error == "Error: --task needs a run folder, which contains its task, got circuit.json.\n"
 
 
@@ -141,10 +132,8 @@ def test_from_start_allows_fewer_gates(difflogic: Call) -> None:
     assert (refused.code, refused.errors.count("Error: --size requires --from-start")) == (2, 1)
     assert difflogic(*train, "noise").code == 0
     refused = difflogic("simplify", "noise", "--from-start")
-    assert (refused.code, refused.errors.splitlines()[-1]) == (
-        2,
-        "Error: --from-start needs a circuit with a fixed initial state, got a random initial state.",
-    )
+    error = "Error: --from-start needs a circuit with a fixed initial state, got a random initial state."
+    assert (refused.code, refused.errors.splitlines()[-1]) == (2, error)
 
 
 def test_rule_is_accepted_as_circuit(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
