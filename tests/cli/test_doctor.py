@@ -7,6 +7,7 @@ import platform
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -88,15 +89,11 @@ def somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(getpass, "getuser", lambda: "mary-ann")
     monkeypatch.setattr(platform, "node", lambda: "ocelot.acme.example")
     monkeypatch.setattr(platform, "release", lambda: "6.1.0-built-by-mary-ann")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(home / "clients/acme/cache"))
-    monkeypatch.setenv("DIFFLOGIC_TOKEN", "s3cret")
-    monkeypatch.setenv("DIFFLOGIC_SERVER", "http://jobs.acme.example")
-    monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
-    monkeypatch.setenv("ACME_PASSWORD", "swordfish")
+    names = {"NUMBA_CACHE_DIR": str(home / "clients/acme/cache"), "NUMBA_NUM_THREADS": "2", "DIFFLOGIC_TOKEN": "s3cret",
+             "DIFFLOGIC_SERVER": "http://jobs.acme.example", "ACME_PASSWORD": "swordfish"}  # fmt: skip
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
     return home
-
-
-PRIVATE = ("mary", "acme", "ocelot", "people", "s3cret", "swordfish", "pytest-of")
 
 
 def test_report_has_facts_without_private_names(somebody: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
@@ -104,7 +101,8 @@ def test_report_has_facts_without_private_names(somebody: Path, monkeypatch: pyt
     told = [Check(f"check {index}", False, f"ended ({path}: on ocelot)") for index, path in enumerate(paths)]
     monkeypatch.setattr(selftest, "self_test", lambda adapter: [*GOOD, *told])
     out = said("doctor", "--adapter", "0", "--report", code=1).out
-    assert [word for word in PRIVATE if word in out.lower()] == []
+    private = ("mary", "acme", "ocelot", "people", "s3cret", "swordfish", "pytest-of")
+    assert [word for word in private if word in out.lower()] == []
     adapter = list_adapters()[0]
     for words in (
         *(f"difflogic    {difflogic.__version__}", f"numpy {np.__version__}", platform.python_version()),
@@ -117,14 +115,8 @@ def test_report_has_facts_without_private_names(somebody: Path, monkeypatch: pyt
 
 
 def test_report_works_without_user_and_cpu_engine(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
-    def nobody(*arguments: object) -> None:
-        raise KeyError("getpwuid(): uid not found: 12345")
-
-    def homeless() -> None:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(getpass, "getuser", nobody)
-    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(getpass, "getuser", Mock(side_effect=KeyError("getpwuid(): uid not found: 12345")))
+    monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError("Could not determine home directory.")))
     monkeypatch.setitem(sys.modules, "difflogic.cpu.codegen.compiled", None)
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
     out = said("doctor", "--report", code=1).out
@@ -132,23 +124,19 @@ def test_report_works_without_user_and_cpu_engine(monkeypatch: pytest.MonkeyPatc
     assert out.strip().endswith(NO_ADAPTER)
 
 
-Rows = list[dict[str, Any]]
-
-
-def planned(said: Said, *arguments: object) -> Rows:
-    rows: Rows = json.loads(said("doctor", "--json", *arguments).out)
+def planned(said: Said, *arguments: object) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(said("doctor", "--json", *arguments).out)
     assert [row["strategy"] for row in rows] == ["kept"] + ["recomputed"] * (len(rows) - 1)
     apart = [row["states_apart"] for row in rows]
     assert (apart[:2], apart) == ([1, 1], sorted(apart))
     totals = [row["total_bytes"] for row in rows]
     assert totals == sorted(totals, reverse=True)
     assert [row["chosen"] for row in rows].count(True) == 1
-    for row in rows:
-        assert row["total_bytes"] == sum(row["buffers"].values())
+    assert totals == [sum(row["buffers"].values()) for row in rows]
     return rows
 
 
-def chosen(rows: Rows) -> int:
+def chosen(rows: list[dict[str, Any]]) -> int:
     return [row["chosen"] for row in rows].index(True)
 
 
@@ -185,9 +173,8 @@ def test_memory_of_a_large_population_is_split_into_groups(said: Said) -> None:
     assert row["groups"] > 1
     assert planned(said, "--population", "64", "--max-memory", "2000") == rows, "a limit that all groups keep"
     assert f"for each of {row['groups']} groups" in said("doctor", "--population", "64").out
-    assert "groups of models, but --max-memory allows 100.0 MB" in (
-        said("doctor", "--population", "64", "--max-memory", "100", code=1).err
-    )
+    errors = said("doctor", "--population", "64", "--max-memory", "100", code=1).err
+    assert "groups of models, but --max-memory allows 100.0 MB" in errors
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)

@@ -40,9 +40,8 @@ def test_every_command_reads_runs_of_older_versions(run: str, wrong: int, comman
 def test_unneeded_attempt_is_over(more: dict[str, object], difflogic: Call) -> None:
     file = Path("restarted/restarts.json")
     data = json.loads(file.read_text())
-    data["attempts"].append(
-        data["attempts"][0] | {"number": 2, "epochs": 1, "epoch": 0, "status": "interrupted"} | more
-    )
+    second = {"number": 2, "epochs": 1, "epoch": 0, "status": "interrupted"}
+    data["attempts"].append(data["attempts"][0] | second | more)
     file.write_text(json.dumps(data))
     assert "it was not to be trained" in difflogic("show", "restarted").out
     assert "has no attempts left" in difflogic("train", "--resume", "restarted").errors

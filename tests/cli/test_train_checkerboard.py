@@ -18,8 +18,6 @@ from tests.sampled import sampled
 from tests.train import processes
 from tests.train.tiny import assert_same_run, tiny_config
 
-MAIN = "difflogic.cli.main"
-
 
 @pytest.mark.parametrize(
     ("models", "seeds", "losses"),
@@ -37,9 +35,8 @@ def test_run_is_reported_in_lines(call: Call, models: tuple[object, ...], seeds:
     assert lines[1].endswith("; reference was asked for")
     assert lines[2] == "Run folder here"
     logs = [line for line in lines if line.startswith("Epoch ")]
-    assert all(
-        re.fullmatch(rf"Epoch [ \d]{{4}}: soft loss \d+\.\d{{4}}{losses}( at epoch \d+)?", line) for line in logs
-    )
+    form = rf"Epoch [ \d]{{4}}: soft loss \d+\.\d{{4}}{losses}( at epoch \d+)?"
+    assert all(re.fullmatch(form, line) for line in logs)
     assert [int(line[6:10]) for line in logs] == [1, 4, 5, 8, 10, 12]
     assert lines[-1] == "Run folder:      here"
     verdict = Path("here/summary.txt").read_text().splitlines()[0]
@@ -56,8 +53,7 @@ def test_default_folder_and_log_line_are_exact(call: Call, tmp_path: Path) -> No
     assert f"Run folder:      runs/{folder.name}" in out
     row = json.loads((folder / "metrics.jsonl").read_text())
     expected = "Epoch    1: soft loss {soft_loss:.4f}, hard loss {hard_loss} ({right:.2f} % right)"
-    expected = expected.format(**row, right=100 * row["accuracy"])
-    assert expected in out.splitlines()
+    assert expected.format(**row, right=100 * row["accuracy"]) in out.splitlines()
 
 
 def test_run_is_reported_in_json_lines(call: Call) -> None:
@@ -72,9 +68,7 @@ def test_run_is_reported_in_json_lines(call: Call) -> None:
     epochs = [event for event in events if event["event"] == "epoch"]
     assert [event["epoch"] for event in epochs] == [1, 5, 10, 12]
     assert all(event["hard_acc"] == round(100 * event["accuracy"], 4) for event in epochs)
-    assert events[-1]["path"] == "here"
-    assert events[-1]["epoch"] == 12
-    assert events[-1]["interrupted"] is None
+    assert [events[-1][name] for name in ("path", "epoch", "interrupted")] == ["here", 12, None]
 
 
 def test_options_reach_the_configuration(call: Call) -> None:
@@ -181,7 +175,7 @@ def test_signals_save_the_run(number: signal.Signals, code: int, call: Call, tmp
     folder = tmp_path / "run"
     arguments = ["train-checkerboard", "--small", "--restarts", 0, "--engine", "reference", "--epochs", 99999]
     arguments += ["--log-interval", 1, "--out", folder]
-    with processes.start(MAIN, *arguments) as process:
+    with processes.start("difflogic.cli.main", *arguments) as process:
         while not process.stdout.readline().startswith("Epoch    2"):
             pass
         process.send_signal(number)
@@ -201,15 +195,13 @@ def beginning(info: EngineInfo) -> Beginning:
     return Beginning(tiny_config(), info, "auto found it", Path("run"), 0, 12)
 
 
-SOFTWARE = EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "Mesa 25", software=True)
-
-
 def test_adapter_backend_and_driver_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    TrainingReporter(sinks.Lines()).began(beginning(SOFTWARE))
+    software = beginning(EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "Mesa 25", software=True))
+    TrainingReporter(sinks.Lines()).began(software)
     captured = capsys.readouterr()
     assert "Engine gpu: llvmpipe (CPU, Vulkan, Mesa 25); auto found it\n" in captured.out
-    assert captured.err == ("Warning: llvmpipe is a software adapter: a GPU that the CPU emulates, correct but slow.\n")
-    TrainingReporter(sinks.JsonLines()).began(beginning(SOFTWARE))
+    assert captured.err == "Warning: llvmpipe is a software adapter: a GPU that the CPU emulates, correct but slow.\n"
+    TrainingReporter(sinks.JsonLines()).began(software)
     assert [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()] == ["begin", "notice"]
     TrainingReporter(sinks.Lines()).began(beginning(EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")))
     assert capsys.readouterr().err == "", "hardware needs no warning"
