@@ -10,10 +10,7 @@ from PIL import Image
 from difflogic.circuits.readers.source import load
 from difflogic.core import rules
 from tests.cli.conftest import Call
-
-
-def exhaustive(*values: str) -> object:
-    return pytest.param(*values, marks=pytest.mark.exhaustive)
+from tests.sampled import exhaustive
 
 
 @pytest.fixture
@@ -38,26 +35,25 @@ def inputs(difflogic: Call) -> Path:
     [
         ("B36/S23", "B36/S23: 2", "each step is one generation of B36/S23."),
         ("film.npy", "film: 2", "It has 0 wrong cells in all 7 pairs of states."),
-        exhaustive("film.npy --frames 2", "film: ", "There is only one pair of states, so none is held out"),
         ("t.txt", "t: 0 gates per cell", "is one generation of 5555"),
-        exhaustive("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
-        exhaustive("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "is one generation of B3/S23."),
-        exhaustive("cat.png --padding 12", "cat: ", "the picture is right at step 17, and stays for ever"),
-        exhaustive("cat.png --start seed", "cat: ", "the picture is right at step 5, and stays for ever"),
-        exhaustive(
-            "cat.png --colors 8 --size 4x4 --invert", "cat: ", "the picture is right at step 4, and stays for ever"
+        *exhaustive(
+            ("film.npy --frames 2", "film: ", "There is only one pair of states, so none is held out"),
+            ("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
+            ("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "is one generation of B3/S23."),
+            ("cat.png --padding 12", "cat: ", "the picture is right at step 17, and stays for ever"),
+            ("cat.png --start seed", "cat: ", "the picture is right at step 5, and stays for ever"),
+            ("cat.png --colors 8 --size 4x4 --invert", "cat: ", "picture is right at step 4, and stays for ever"),
         ),
     ],
 )
-def test_build_proves_the_circuit_of_its_target(
-    what: str, title: str, words: str, difflogic: Call, inputs: Path
-) -> None:
+@pytest.mark.usefixtures("inputs")
+def test_build_proves_the_circuit_of_its_target(what: str, title: str, words: str, difflogic: Call) -> None:
     done = difflogic("build", *what.split(), "-o", "made.json")
     assert (done.code, done.out.startswith(title), words in done.out) == (0, True, True), done
     assert "Proved equal in its visible channels" in done.out
 
 
-@pytest.mark.parametrize("what", ["cat.png", exhaustive("W110"), exhaustive("film.npy")])
+@pytest.mark.parametrize("what", ["cat.png", *exhaustive(("W110",), ("film.npy",))])
 def test_commands_read_a_built_folder(what: str, difflogic: Call, inputs: Path) -> None:
     assert difflogic("build", what, "-o", "built").code == 0
     for command in ("show", "simplify", "export --format c", "render -o film.gif", "evaluate --quick", "simulate"):
@@ -76,9 +72,11 @@ def test_commands_read_a_built_folder(what: str, difflogic: Call, inputs: Path) 
     [
         ("B2/S/C3:P30,20", "B2/S/C3", "30x20 cells, 0 outside"),
         ("two words.rule", "two words", "256x256 cells, wrapped"),
-        exhaustive("B3/S23:P30,20", "B3/S23", "30x20 cells, 0 outside"),
-        exhaustive("Two:T30,20", "Two", "30x20 cells, wrapped"),
-        exhaustive("p.rle", "B2/S/C3", "30x20 cells, 0 outside"),  # without a cell in state 2
+        *exhaustive(
+            ("B3/S23:P30,20", "B3/S23", "30x20 cells, 0 outside"),
+            ("Two:T30,20", "Two", "30x20 cells, wrapped"),
+            ("p.rle", "B2/S/C3", "30x20 cells, 0 outside"),  # without a cell in state 2
+        ),
     ],
 )
 def test_built_rule_is_proved_and_simulated_on_its_grid(

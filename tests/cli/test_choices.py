@@ -19,8 +19,6 @@ from difflogic.serve.api.bodies import schema_of
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.store.jobs import JobRequest
 
-TRAIN = train.TrainConfig(epochs=1, batch=1)
-
 
 def option(command: str, name: str) -> click.Option:
     found = group.get_command(click.Context(group), command)
@@ -31,10 +29,8 @@ def option(command: str, name: str) -> click.Option:
     ("command", "old", "new"),
     [
         *((command, "--from-film", "--from-recording") for command in ("train", "submit", "init")),
-        ("train", "--film-rule", "--recording-rule"),
-        ("build", "--film-rule", "--recording-rule"),
-        ("build", "--film-frames", "--frames"),
-        ("prove", "--judge", "--checker"),
+        *((command, "--film-rule", "--recording-rule") for command in ("train", "build")),
+        *(("build", "--film-frames", "--frames"), ("prove", "--judge", "--checker")),
     ],
 )
 def test_older_names_of_options_are_aliases(command: str, old: str, new: str) -> None:
@@ -63,7 +59,8 @@ def test_help_shows_the_values_of_its_modules(command: str, name: str, owned: se
     ("command", "name", "shown"),
     [
         ("train", "--seed", schema.Config.__dataclass_fields__["seed"].default),
-        ("train", "--eval-interval", TRAIN.eval_interval),
+        ("train", "--eval-interval", train.TrainConfig(epochs=1, batch=1).eval_interval),
+        ("train", "--threshold", picture_file.THRESHOLD),
         ("bench", "--rounds", f"{runner.Effort().rounds}; quick {runner.QUICK.rounds}"),
         ("evaluate", "--starts", f"{evaluate.STARTS}; quick {evaluate.QUICK_STARTS}"),
         ("render", "--frame-ms", film.FRAME_MS),
@@ -77,10 +74,8 @@ def test_defaults_in_help_are_true(command: str, name: str, shown: Any) -> None:
 
 
 def test_defaults_of_options_are_those_of_the_modules() -> None:
-    assert (option("serve", "--host").default, option("serve", "--port").default) == (
-        ServeSettings().host,
-        ServeSettings().port,
-    )
+    for name in ("host", "port"):
+        assert option("serve", f"--{name}").default == getattr(ServeSettings(), name)
 
 
 def test_limits_in_help_are_those_of_the_service() -> None:
@@ -95,7 +90,3 @@ def test_sizes_of_images_in_help_are_true() -> None:
     TrainRequest(size=(side, 1))
     with pytest.raises(ConfigError, match=f"1 to {side} cells"):
         TrainRequest(size=(side + 1, 1))
-
-
-def test_threshold_of_images_in_help_is_true() -> None:
-    assert f"[{picture_file.THRESHOLD}]" in option("train", "--threshold").help

@@ -81,8 +81,6 @@ def test_two_runs_are_compared(run: Path, said: Said) -> None:
     assert Path("both.png").read_bytes().startswith(b"\x89PNG")
     found = json.loads(said("evaluate", run, "there", "--quick", "--json").out)["runs"]
     assert found["here"]["measures"] == found["there"]["measures"]
-    assert "--curves requires several runs" in said("evaluate", run, "--curves", "one.png", code=2).err
-    assert "--html requires a single run" in said("evaluate", run, "there", "--html", "x.html", code=2).err
 
 
 class Links(HTMLParser):
@@ -113,18 +111,19 @@ def test_html_report_loads_no_other_file(run: Path, said: Said) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "text"),
+    ("arguments", "text"),
     [
-        (["nowhere"], 2, "No run folder or checkpoint file at nowhere."),
-        (["here", "--member", "3"], 2, "Unknown member 3 of here: expected 1 to 2, of seeds 23 to 24."),
-        (["here", "--starts", "0"], 2, "Invalid value for '--starts'"),
-        (["here", "--engine", "abacus"], 2, "Unknown engine 'abacus'"),
-        (["here", "--html", "no/such/report.html"], 2, "/no/such does not exist. Create it first."),
-        (["here", "--html", "here"], 2, "Expected a file, but here is a folder."),
+        ("nowhere", "No run folder or checkpoint file at nowhere."),
+        ("here --member 3", "Unknown member 3 of here: expected 1 to 2, of seeds 23 to 24."),
+        ("here --starts 0", "Invalid value for '--starts'"),
+        ("here --engine abacus", "Unknown engine 'abacus'"),
+        ("here --html here", "Expected a file, but here is a folder."),
+        ("here --curves one.png", "--curves requires several runs"),
+        ("here here --html x.html", "--html requires a single run"),
     ],
 )
-def test_wrong_options_are_refused(run: Path, said: Said, arguments: list[str], code: int, text: str) -> None:
-    assert text in said("evaluate", *arguments, code=code).err
+def test_wrong_options_are_refused(run: Path, said: Said, arguments: str, text: str) -> None:
+    assert text in said("evaluate", *arguments.split(), code=2).err
 
 
 def test_run_of_another_version_is_refused(run: Path, said: Said) -> None:

@@ -50,6 +50,17 @@ def test_every_command_has_help(name: str, said: Said) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "lines"), [(["doctor", "lizard"], False), (["tune", "--reset"], True), (["presets"], True)]
+)
+def test_help_of_json_describes_the_output(arguments: list[str], lines: bool, said: Said) -> None:
+    words = "One JSON object per line" if lines else "One JSON document"
+    assert f"{words}, and nothing else." in " ".join(said(arguments[0], "--help").out.split())
+    out = said(*arguments, "--json").out
+    for each in out.splitlines() if lines else [out]:
+        assert isinstance(json.loads(each), dict if lines else list)
+
+
+@pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], *([name, "--help"] for name in ("train", "train-checkerboard", "init"))]
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:

@@ -14,19 +14,16 @@ from difflogic.cli import options
 
 PACKAGE = Path(cli.__file__).parents[1]
 READ_OR_FOLDERS = {
-    "backup folder", "bench compare", "bench config_file", "build what", "doctor config_file", "evaluate runs",
-    "export circuit",
-    "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
-    "init rule_table", "init target", "prove check", "prove one",
-    "prove other", "render run", "report circuit", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
-    "serve log_file", "serve token_file", "show run", "submit test",
-    "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
-    "build out", "train config_file",
-    "train out", "train resume", "train rule_table", "train starts", "train target", "train test",
-    "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
+    "backup folder", "bench compare", "bench config_file", "build out", "build what", "doctor config_file",
+    "evaluate data", "evaluate runs", "export circuit", "export out", "fetch folder", "gallery out", "gallery runs",
+    "gc folder", "harden out", "harden run", "init data", "init from_recording", "init rule_table", "init target",
+    "prove check", "prove one", "prove other", "render run", "report circuit", "runs folder", "serve folder",
+    "serve log_file", "serve tls_cert", "serve tls_key", "serve token_file", "show run", "simplify circuit",
+    "simulate circuit", "submit config_file", "submit data", "submit from_recording", "submit rule_table",
+    "submit target", "submit test", "sweep config_file", "sweep out", "sweep resume", "train config_file", "train data",
+    "train from_recording", "train out", "train resume", "train rule_table", "train starts", "train target",
+    "train test", "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
     "train-policy config_file", "train-policy out", "train-policy resume", "tune config_file",
-    "evaluate data", "init data", "init from_recording", "submit data", "submit from_recording", "train data",
-    "train from_recording", "sweep config_file", "sweep out", "sweep resume",
 }  # fmt: skip
 """Parameters that name a file to read, or a folder: those that are written have rules and tests of their own."""
 
@@ -58,27 +55,25 @@ def arguments(place: Place, file: Path) -> list[str]:
 
 def test_every_path_option_is_an_output_or_listed() -> None:
     """A new option that names a file: give it `options.output_option`, or, where nothing is written, list it above."""
-    assert {f"{name} {param.name}" for name, _, param in PATHS if param.callback is not options.output} == (
-        READ_OR_FOLDERS
-    )
+    others = {f"{name} {param.name}" for name, _, param in PATHS if param.callback is not options.output}
+    assert others == READ_OR_FOLDERS
     assert len(OUTPUTS) >= 8
 
 
 @pytest.mark.parametrize("place", OUTPUTS, ids=lambda place: f"{place[0]} {place[2].name}")
 @pytest.mark.parametrize("linked", [False, True])
-def test_existing_output_is_refused_before_any_work(place: Place, linked: bool, tmp_path, monkeypatch, capsys) -> None:
+def test_existing_output_is_refused_before_any_work(place: Place, linked: bool, tmp_path, monkeypatch, said) -> None:
     """Nothing else that they need is there: they do not come so far."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "link").symlink_to("precious")
     name = "link" if linked else "precious"
     assert "--force" in [opt for param in place[1].params for opt in param.opts]
-    assert cli.main(arguments(place, Path(name))) == 2
     error = f"Error: {name} exists already: choose another name, or replace it with --force.\n"
-    assert capsys.readouterr().err == error
+    assert said(*arguments(place, Path(name)), code=2).err == error
     assert (tmp_path / "precious").read_text() == "precious"
-    assert cli.main(arguments(place, tmp_path / "none/file")) == 2
-    assert capsys.readouterr().err.startswith(f"Error: Cannot write file: the folder {tmp_path}/none does not exist")
+    error = f"Error: Cannot write file: the folder {tmp_path}/none does not exist"
+    assert said(*arguments(place, tmp_path / "none/file"), code=2).err.startswith(error)
 
 
 def test_commands_write_only_through_output() -> None:

@@ -1,4 +1,4 @@
-"""`--placement`, and what is printed where the engine is found by measuring."""
+"""`--placement`, `--max-memory`, and what is printed where the engine is found by measuring."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,6 @@ import pytest
 from difflogic.devices import choose, race
 from difflogic.devices.open import Placement, open_engine
 from difflogic.devices.race import Candidate
-from difflogic.engine.api import EngineInfo
 from tests.cli.conftest import Call
 
 AUTO = None
@@ -67,21 +66,30 @@ def test_placement_cpu_and_sticky_skip_the_benchmark(call: Call, tmp_path, monke
     last = call("--placement", "sticky", "--epochs", 1, "--out", "three", engine=AUTO)
     assert "Engine reference" in last.out
     assert "; the last run of this shape used it\n" in last.out
-    kept = json.loads(Path("three/manifest.json").read_text())["engine"]
-    assert EngineInfo(**{name: value for name, value in kept.items() if name != "why"}).engine == "reference"
+    assert json.loads(Path("three/manifest.json").read_text())["engine"]["engine"] == "reference"
 
 
 @pytest.mark.parametrize(
     ("arguments", "engine", "text"),
     [
-        (["--placement", "gpu"], "cpu", "--placement requires --engine auto, got --engine cpu: give only one"),
-        (["--placement", "auto", "--gpu"], AUTO, "--placement requires --engine auto, got --engine gpu"),
-        (["--placement", "sticky", "--resume", "here"], AUTO, "--placement cannot be used with --resume: drop it"),
-        (["--placement", "cpu", "--require-hardware"], AUTO, "--placement cpu cannot be combined with"),
-        (["--placement", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
+        ("--placement gpu", "cpu", "--placement requires --engine auto, got --engine cpu: give only one"),
+        ("--placement auto --gpu", AUTO, "--placement requires --engine auto, got --engine gpu"),
+        ("--placement sticky --resume here", AUTO, "--placement cannot be used with --resume: drop it"),
+        ("--placement cpu --require-hardware", AUTO, "--placement cpu cannot be combined with"),
+        ("--placement best", AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
+        ("--max-memory 10", "reference", "only limits the GPU engine, but the reference engine is selected"),
     ],
 )
-def test_contradicting_options_are_refused(arguments: list[str], engine: str | None, text: str, call: Call) -> None:
-    result = call(*arguments, engine=engine)
+def test_contradicting_options_are_refused(arguments: str, engine: str | None, text: str, call: Call) -> None:
+    result = call(*arguments.split(), engine=engine)
     assert result.code == 2
     assert text in result.errors
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("quick_kernels")
+def test_max_memory_limits_the_plan(call: Call) -> None:
+    result = call("--epochs", 1, "--max-memory", 0.001, engine="gpu")
+    assert result.code == 1
+    assert "The smallest plan needs" in result.errors
+    assert "allow at least" in result.errors

@@ -25,9 +25,8 @@ def small(*rows: str) -> Config:
 
 
 def test_half_blocks_show_two_pixels() -> None:
-    assert shown(small(".1.2", "..47", "1...")).splitlines() == [
-        "Target: picture, 4 cells wide, 3 high, 5 on, 5 colours", " ▀▄█", "▀   ",
-    ]  # fmt: skip
+    title = "Target: picture, 4 cells wide, 3 high, 5 on, 5 colours"
+    assert shown(small(".1.2", "..47", "1...")).splitlines() == [title, " ▀▄█", "▀   "]
 
 
 def test_preview_has_colours() -> None:

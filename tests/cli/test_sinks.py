@@ -31,9 +31,8 @@ def test_json_lines_show_the_fields(capsys: pytest.CaptureFixture[str]) -> None:
         shown.advance(3, 9)
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert [json.loads(line) for line in captured.out.splitlines()] == [
-        {"event": "checkpoint", "epoch": 3}, {"event": "notice", "text": "slow"}, {"event": "epoch", "epoch": 3},
-    ]  # fmt: skip
+    shown = [{"event": "checkpoint", "epoch": 3}, {"event": "notice", "text": "slow"}, {"event": "epoch", "epoch": 3}]
+    assert [json.loads(line) for line in captured.out.splitlines()] == shown
 
 
 def test_bar_is_one_line_with_the_last_evaluation() -> None:

@@ -10,10 +10,8 @@ from difflogic.config import presets
 from tests.cli.conftest import Said
 
 HEADERS = ("run", "what it is", "epochs", "status")
-ROWS = [
-    ("a-run-of-a-name-that-is-rather-long", "prose that may be wrapped between any two words", "12/120", "complete"),
-    ("b", "short", "7/7", ""),
-]
+LONG = ("a-run-of-a-name-that-is-rather-long", "prose that may be wrapped between any two words", "12/120", "complete")
+ROWS = [LONG, ("b", "short", "7/7", "")]
 
 
 def printed(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -39,14 +37,8 @@ def test_width_selects_the_layout(capsys: pytest.CaptureFixture[str], monkeypatc
     wide, narrow, lines = (printed(width, capsys, monkeypatch) for width in (200, 95, 79))
     assert len(wide.splitlines()) == 7
     assert len(narrow.splitlines()) == 8, "the prose takes two lines"
-    assert lines.splitlines() == [
-        "title",
-        "a-run-of-a-name-that-is-rather-long",
-        "  what it is: prose that may be wrapped between any two words",
-        "  epochs: 12/120  status: complete",
-        "b",
-        "  what it is: short  epochs: 7/7",
-    ]
+    long = [LONG[0], f"  what it is: {LONG[1]}", "  epochs: 12/120  status: complete"]
+    assert lines.splitlines() == ["title", *long, "b", "  what it is: short  epochs: 7/7"]
 
 
 def test_terminal_without_width_gets_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
