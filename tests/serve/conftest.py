@@ -7,11 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from difflogic.devices.open import open_engine
 from difflogic.serve.store import mount
 from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
-from difflogic.train.trainer import Trainer
+from tests.cli.conftest import said  # noqa: F401 (a fixture)
 from tests.serve.live import Live, serving
 from tests.serve.service import by_hand, short_config
 from tests.train.tiny import tiny_config
@@ -80,10 +79,9 @@ def spec() -> JobSpec:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The CPU engine, compiled before real workers need it.
 
-    On a machine that runs the tests for the first time that takes minutes of a slow processor, in which a worker shows
-    no sign of life and every test that waits for it would wait too. Here nothing waits, and workers find it done.
+    The first time on a machine takes minutes, in which a worker shows no sign of life. Here nothing waits for it.
     """
-    Trainer(tiny_config(epochs=2, eval_interval=1), open_engine("cpu")).run(out=tmp_path_factory.mktemp("hand") / "run")
+    by_hand(tiny_config(epochs=2, eval_interval=1), tmp_path_factory.mktemp("hand") / "run")
 
 
 @pytest.fixture(scope="session")

@@ -117,28 +117,25 @@ def saved(live: Live, job: str, epoch: int) -> None:
         connection.execute("UPDATE jobs SET saved_progress = ?, status = 'done' WHERE id = ?", (epoch, job))
 
 
-@pytest.mark.parametrize(
-    ("asked", "code", "words"),
-    [
-        ({"set": {"environment.id": "MountainCar-v0"}}, "environment", "does not allow the environment MountainCar-v0"),
-        ({"set": {"environment.id": "os:CartPole-v1"}}, "environment", "ask its operator"),
-        ({"set": {"ppo.n_step": 3}}, "invalid_config", "did you mean n_steps?"),
-        ({"set": {"algorithm": "sac"}}, "invalid_config", "SAC requires continuous actions"),
-        ({"set": {"logic.widths": [9]}}, "invalid_config", "expected a multiple of 2"),
-        ({"recipe": "robust"}, "invalid_config", "`recipe` is for automata, but this trains agents: drop it."),
-        ({"until_solved": True, "population": 2}, "invalid_config", "omit population"),
-        ({"until_solved": True, "within": "200 epochs"}, "invalid_config", "steps limit each attempt"),
-        ({"within": "2h"}, "too_much_time", "at most 60m"),
-        ({"stop_when_solved": 2}, "invalid_config", "must be 0 to 1, the population, got 2"),
-        ({"population": 9}, "too_much_population", "Expected at most 8 models"),
-        ({"set": {"logic.widths": [2**20] * 2}}, "too_much_memory", "this server allows 200 MB"),
-        ({"set": {"steps": 10**9}}, "too_much_time", "this server allows 1"),
-        ({"set": {"ppo.n_steps": 10**5, "ppo.n_epochs": 50}}, "too_much_time", "saved only between iterations"),
-        ({"set": {"logic.random_steps": 10**6}}, "too_much_time", "saved only between iterations"),
-        ({"set": {"evaluation.interval": 1, "evaluation.episodes": 10**4}}, "too_much_time", "this server allows 1"),
-        ({"set": {"environment.n_envs": 4096, "ppo.n_steps": 1}, "population": 8}, "too_much_memory", "allows 200 MB"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "code", "words"), [
+    ({"set": {"environment.id": "MountainCar-v0"}}, "environment", "does not allow the environment MountainCar-v0"),
+    ({"set": {"environment.id": "os:CartPole-v1"}}, "environment", "ask its operator"),
+    ({"set": {"ppo.n_step": 3}}, "invalid_config", "did you mean n_steps?"),
+    ({"set": {"algorithm": "sac"}}, "invalid_config", "SAC requires continuous actions"),
+    ({"set": {"logic.widths": [9]}}, "invalid_config", "expected a multiple of 2"),
+    ({"recipe": "robust"}, "invalid_config", "`recipe` is for automata, but this trains agents: drop it."),
+    ({"until_solved": True, "population": 2}, "invalid_config", "omit population"),
+    ({"until_solved": True, "within": "200 epochs"}, "invalid_config", "steps limit each attempt"),
+    ({"within": "2h"}, "too_much_time", "at most 60m"),
+    ({"stop_when_solved": 2}, "invalid_config", "must be 0 to 1, the population, got 2"),
+    ({"population": 9}, "too_much_population", "Expected at most 8 models"),
+    ({"set": {"logic.widths": [2**20] * 2}}, "too_much_memory", "this server allows 200 MB"),
+    ({"set": {"steps": 10**9}}, "too_much_time", "this server allows 1"),
+    ({"set": {"ppo.n_steps": 10**5, "ppo.n_epochs": 50}}, "too_much_time", "saved only between iterations"),
+    ({"set": {"logic.random_steps": 10**6}}, "too_much_time", "saved only between iterations"),
+    ({"set": {"evaluation.interval": 1, "evaluation.episodes": 10**4}}, "too_much_time", "this server allows 1"),
+    ({"set": {"environment.n_envs": 4096, "ppo.n_steps": 1}, "population": 8}, "too_much_memory", "allows 200 MB"),
+])  # fmt: skip
 def test_agents_that_cannot_be_trained_are_refused(client: httpx.Client, asked, code: str, words: str) -> None:
     for path in ("/jobs", "/jobs/preview"):
         assert words in error(client.post(path, json={"preset": "cartpole", **asked}), 422, code)

@@ -4,10 +4,10 @@ import os
 import re
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
-from difflogic.cli.main import main
 from difflogic.runs import checkpoint
 from difflogic.serve.store import backup
 from difflogic.serve.store.backup import back_up
@@ -28,14 +28,13 @@ def unpacked(file, folder):
 
 
 @pytest.mark.exhaustive
-def test_a_backup_while_jobs_run(tmp_path, capsys):
+def test_a_backup_while_jobs_run(tmp_path, said):
     live = Store.open(tmp_path / "live")
     live.open_session("hash", "ann", 3600)
     with acting(live.folder):
         job = live.job(held(live, short_config(), 200))
         waiting, _ = live.submit("bob", spec_of(short_config(), engine="gpu"))
-        assert main(["backup", str(live.folder), str(tmp_path / "copy.tar.gz")]) == 0
-        assert "2 jobs" in capsys.readouterr().out
+        assert "2 jobs" in said("backup", live.folder, tmp_path / "copy.tar.gz").out
         assert live.job(job.id).status == "running", "it did not notice"
         live.ask(job.id, "cancel")
         ended(live, job.id)
@@ -70,8 +69,7 @@ def test_nothing_secret_and_nothing_passing_is_in_it(store, spec, tmp_path):
     (store.folder / "token").write_text("secret")
     place = store.job_folder(job.id)
     place.run.mkdir(parents=True)
-    names = ("metrics.jsonl", "checkpoint.safetensors", ".lock", "circuit.json.tmp")
-    for name in names:
+    for name in ("metrics.jsonl", "checkpoint.safetensors", ".lock", "circuit.json.tmp"):
         (place.run / name).write_text(name)
     place.frame.write_text("{}")
     place.log.write_text("a line\n")
@@ -80,9 +78,8 @@ def test_nothing_secret_and_nothing_passing_is_in_it(store, spec, tmp_path):
     with tarfile.open(tmp_path / "copy.tar") as archive:
         held = archive.getnames()
     under = f"jobs/{job.id}"
-    first = ["store.sqlite3", f"{under}/job.json", f"{under}/run/checkpoint.safetensors"]
-    assert held[:3] == first, "checkpoints before metrics"
-    assert set(held[3:]) == {f"{under}/run/metrics.jsonl", f"{under}/log.txt"}
+    assert held[:3] == ["store.sqlite3", f"{under}/job.json", f"{under}/run/checkpoint.safetensors"]
+    assert set(held[3:]) == {f"{under}/run/metrics.jsonl", f"{under}/log.txt"}, "checkpoints before metrics"
 
 
 def test_a_backup_goes_through_a_pipe(store, spec, tmp_path):
@@ -97,29 +94,14 @@ def test_a_backup_goes_through_a_pipe(store, spec, tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["copy", "copy.tar", "pipe", "store"]
 
 
-def test_existing_file_is_not_replaced(store, tmp_path, capsys):
-    (tmp_path / "copy.tar").write_text("precious")
-    assert main(["backup", str(store.folder), str(tmp_path / "copy.tar")]) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert (tmp_path / "copy.tar").read_text() == "precious"
-    assert main(["backup", str(store.folder), str(tmp_path / "no" / "copy.tar")]) == 2
-    assert "does not exist. Create it first." in capsys.readouterr().err
-
-
-def test_a_full_disk_leaves_no_half_backup(store, spec, tmp_path, monkeypatch, capsys):
+def test_a_full_disk_leaves_no_half_backup(store, spec, tmp_path, monkeypatch, said):
     store.submit("ann", spec)
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("difflogic.system.files.os.fsync", full)
-    assert main(["backup", str(store.folder), str(tmp_path / "copy.tar")]) == 1
-    assert "No space left" in capsys.readouterr().err
+    monkeypatch.setattr("difflogic.system.files.os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
+    assert "No space left" in said("backup", store.folder, tmp_path / "copy.tar", code=1).err
     assert sorted(each.name for each in tmp_path.iterdir()) == ["store"]
 
 
 @pytest.mark.parametrize(("workers", "words"), [("cpu,cpu", "each device once"), ("tpu", "got 'tpu'")])
-def test_devices_are_checked_before_the_folder_is_made(tmp_path, workers, words, capsys):
-    assert main(["serve", str(tmp_path / "jobs"), "--workers", workers]) == 2
-    assert words in capsys.readouterr().err
+def test_devices_are_checked_before_the_folder_is_made(tmp_path, workers, words, said):
+    assert words in said("serve", tmp_path / "jobs", "--workers", workers, code=2).err
     assert not (tmp_path / "jobs").exists()

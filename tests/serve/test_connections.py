@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from difflogic.cli import main as cli
 from difflogic.errors import UsageError
 from difflogic.serve import log
 from difflogic.serve.api import server
@@ -31,9 +30,8 @@ HALF_BODY = HALF.replace(b"GET /api/v1/health", b"POST /api/v1/session") + (
     b"Content-Type: application/json\r\nContent-Length: 10000\r\n\r\n{"
 )
 PEM = Path(__file__).parents[1] / "data" / "localhost.pem"
-SHORT = 0.2
-"""Seconds that something may take which never comes."""
-LONG = 1000.0
+SHORT, LONG = 0.2, 1000.0
+"""Seconds that something may take which never comes, and that nothing takes."""
 
 
 @contextlib.contextmanager
@@ -66,16 +64,16 @@ def late(live: Live) -> float:
     return live.context.telemetry.registry.get_sample_value("difflogic_connections_ended_total") or 0.0
 
 
-def drip(connection: socket.socket, over: threading.Event) -> None:
-    with contextlib.suppress(OSError):
-        while not over.wait(SHORT / 10):
-            connection.sendall(b"x")
-
-
 @contextlib.contextmanager
 def dripping(connection: socket.socket) -> Iterator[None]:
     over = threading.Event()
-    thread = threading.Thread(target=drip, args=(connection, over))
+
+    def drip() -> None:
+        with contextlib.suppress(OSError):
+            while not over.wait(SHORT / 10):
+                connection.sendall(b"x")
+
+    thread = threading.Thread(target=drip)
     thread.start()
     try:
         yield
@@ -129,10 +127,8 @@ def test_connection_without_reader_is_closed(tmp_path: Path) -> None:
         run = live.store.job_folder(job).run
         run.mkdir(parents=True)
         (run / "summary.txt").write_bytes(bytes(30 << 20))  # more than the system's own memory of a connection
-        ask = (
-            f"GET {API}/jobs/{job}/files/summary.txt HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ANN}\r\n\r\n"
-        )
-        with connect(live, ask.encode()):
+        ask = f"GET {API}/jobs/{job}/files/summary.txt HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ANN}\r\n"
+        with connect(live, f"{ask}\r\n".encode()):
             wait(lambda: late(live) == 1)
 
 
@@ -194,9 +190,6 @@ def test_a_flood_does_not_fill_the_log() -> None:
     assert [line["lines"] for line in lines()] == [1], "the last are said at the end"
 
 
-# TLS and a prefix -----------------------------------------------------------------------------------------
-
-
 def test_https_with_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trust = ssl.create_default_context(cafile=PEM)
     settings = ServeSettings(tls=(PEM, PEM), connections=ConnectionLimits(request_s=2.0))
@@ -242,12 +235,9 @@ def test_files_that_are_no_certificate_are_refused_at_once(tmp_path: Path) -> No
         (["--tls-cert", __file__, "--tls-key", str(PEM)], "Expected a TLS certificate and its key"),
     ],
 )
-def test_options_that_cannot_be_used_end_the_command_before_it_begins(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
-) -> None:
-    assert cli.main(["serve", str(tmp_path / "jobs"), *options]) == 2
-    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert words in said
+def test_options_that_cannot_be_used_end_the_command_before_it_begins(tmp_path: Path, said, options, words) -> None:
+    errors = said("serve", tmp_path / "jobs", *options, code=2).err
+    assert words in " ".join(errors.replace("│", " ").split())
     assert not (tmp_path / "jobs").exists()
 
 

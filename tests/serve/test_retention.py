@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
-from difflogic.cli.main import main
 from difflogic.errors import StoreError
 from difflogic.serve.store import cleanup
 from difflogic.serve.store.cleanup import collect, count, housekeeping
@@ -47,9 +47,8 @@ def jobs(store, spec, clock):
 
 def left(store, *names):
     """Bytes of the jobs, their records included."""
-    return sum(
-        path.stat().st_size for name in names for path in store.job_folder(name).path.rglob("*") if path.is_file()
-    )
+    files = (path for name in names for path in store.job_folder(name).path.rglob("*") if path.is_file())
+    return sum(path.stat().st_size for path in files)
 
 
 def four(store, jobs):
@@ -102,26 +101,21 @@ def test_a_job_that_someone_retries_meanwhile_stays(store, jobs, monkeypatch):
     assert gone(store, jobs) == {"done", "cancelled"}
 
 
-def test_the_command(tmp_path, spec, capsys):
+def test_the_command(tmp_path, spec, said):
     store = Store.open(tmp_path)
     job, _ = store.submit("ann", spec)
     store.ask(job.id, "cancel")
     served(store, DAY)
-    assert main(["gc", str(tmp_path), "--quota", "0.000001", "--dry-run"]) == 0
-    assert capsys.readouterr().out.endswith("\n1 job would be deleted, 0.0 MB; 0.0 MB remain.\n")
-    assert main(["gc", str(tmp_path), "--keep-days", "0", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    out = said("gc", tmp_path, "--quota", 0.000001, "--dry-run").out
+    assert out.endswith("\n1 job would be deleted, 0.0 MB; 0.0 MB remain.\n")
+    answer = json.loads(said("gc", tmp_path, "--keep-days", 0, "--json").out)
     assert ([each["name"] for each in answer["removed"]], answer["bytes_left"]) == ([job.id], 0)
-    assert main(["gc", str(tmp_path)]) == 2
-    assert "Nothing to delete" in capsys.readouterr().err
-    assert main(["gc", str(tmp_path / "nowhere"), "--keep-days", "1"]) == 2
-    assert "No store in" in capsys.readouterr().err
+    assert "Nothing to delete" in said("gc", tmp_path, code=2).err
+    assert "No store in" in said("gc", tmp_path / "nowhere", "--keep-days", 1, code=2).err
 
 
 def test_failed_deletion_is_reported(store, jobs, monkeypatch):
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
+    refuse = Mock(side_effect=PermissionError(13, "Permission denied", "x"))
     monkeypatch.setattr("difflogic.serve.store.files.shutil.rmtree", refuse)
     with pytest.raises(StoreError, match="Permission denied"):
         collect(store, quota=0)
@@ -187,6 +181,5 @@ def test_nothing_of_the_last_day_goes_for_the_quota(store, jobs):
     again = Store.open(store.folder, rebuild=True)
     assert collect(again, keep_days=0.5, quota=0).removed == []
     served(again, DAY)
-    assert {each.name for each in collect(again, quota=0).removed} == {
-        jobs[it] for it in ("done", "failed", "cancelled")
-    }
+    removed = {each.name for each in collect(again, quota=0).removed}
+    assert removed == {jobs[name] for name in ("done", "failed", "cancelled")}

@@ -42,7 +42,7 @@ def test_many_threads_submit_and_claim_each_job_once(store, spec):
             store.submit("ann", spec)
         while (found := store.claim(name, "cpu", ENGINES, 60)) is not None:
             claimed.append(found[0].id)
-            store.finish(*_held(found), "done")
+            store.finish(found[0].id, found[1], "done")
         store.close()
 
     threads = [threading.Thread(target=work, args=(f"w{number}",)) for number in range(4)]
@@ -52,10 +52,6 @@ def test_many_threads_submit_and_claim_each_job_once(store, spec):
         thread.join()
     assert len(claimed) == len(set(claimed)) == 20
     assert store.counts() == {"done": 20}
-
-
-def _held(claim):
-    return claim[0].id, claim[1]
 
 
 def test_a_waiting_job_is_cancelled_and_paused_at_once(store, spec):
@@ -194,16 +190,12 @@ def test_sessions_end(store, clock):
     assert store.session_owner("h3") is None
 
 
-# the file -------------------------------------------------------------------------------------------------
-
-
 def test_a_newer_store_is_refused(tmp_path):
     store = Store.open(tmp_path)
     with store.database.writing() as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(
-        StoreError, match=f"Expected a store of version {len(database._scripts())} or older, but .* has version 99:"
-    ):
+    newest = len(database._scripts())
+    with pytest.raises(StoreError, match=f"Expected a store of version {newest} or older, but .* has version 99:"):
         Store.open(tmp_path)
 
 

@@ -15,7 +15,6 @@ import pytest
 
 from benchmarks.service import store_cases, store_faults, store_world
 from benchmarks.service.store_faults import FOREVER_S, Filled
-from difflogic.cli.main import main
 from difflogic.errors import StoreError
 from difflogic.runs import manifest
 from difflogic.serve.store import clock as clocks
@@ -38,6 +37,7 @@ def filled(template: Filled, tmp_path: Path) -> Filled:
 
 
 CASES = store_cases.CASES | store_world.CASES
+FILES, FOLDERS = (files.STORE, machine.NAME, "store.lock"), (files.JOBS, files.WORKERS, files.LOST)
 
 
 @pytest.mark.parametrize("case", sampled(CASES, [*CASES][::3]))
@@ -45,12 +45,12 @@ def test_a_struck_store(filled, case):
     assert store_faults.try_case(filled, CASES[case]) == []
 
 
-def test_a_missing_database_is_not_an_empty_store(filled, capsys):
+def test_a_missing_database_is_not_an_empty_store(filled, said):
     """Every command but `serve`, which makes it again, refuses: before, `gc` deleted all folders as orphaned."""
     store_cases.removed(filled)
-    for command in (["gc", "--keep-days", "0"], ["gc", "--quota", "0.000001"]):
-        assert main([command[0], str(filled.folder), *command[1:]]) == 1
-        assert "has folders of jobs but no database: start `difflogic serve" in capsys.readouterr().err
+    for options in (("--keep-days", 0), ("--quota", 0.000001)):
+        errors = said("gc", filled.folder, *options, code=1).err
+        assert "has folders of jobs but no database: start `difflogic serve" in errors
     assert store_faults.digests(filled.folder) == filled.files
 
 
@@ -245,24 +245,16 @@ def test_a_run_that_says_nothing_stays_where_it_is(filled):
 
 
 @pytest.mark.parametrize(
-    ("name", "strike", "words"),
+    ("name", "make", "words"),
     [
-        (
-            files.STORE,
-            in_place_of(lambda path: path.symlink_to("elsewhere")),
-            "is a symbolic link, but a store expects a file there",
-        ),
-        (files.STORE, in_place_of(Path.mkdir), "is a folder, but a store expects a file"),
-        (files.STORE, in_place_of(os.mkfifo), "is neither a file nor a folder, but a store expects a file"),
-        (machine.NAME, in_place_of(Path.mkdir), "is a folder, but a store expects a file"),
-        ("store.lock", in_place_of(Path.mkdir), "is a folder, but a store expects a file"),
-        (files.JOBS, in_place_of(Path.touch), "is a file, but a store expects a folder"),
-        (files.WORKERS, in_place_of(Path.touch), "is a file, but a store expects a folder"),
-        (files.LOST, in_place_of(Path.touch), "is a file, but a store expects a folder"),
+        (files.STORE, lambda it: it.symlink_to("elsewhere"), "is a symbolic link, but a store expects a file there"),
+        (files.STORE, os.mkfifo, "is neither a file nor a folder, but a store expects a file"),
+        *((name, Path.mkdir, "is a folder, but a store expects a file") for name in FILES),
+        *((name, Path.touch, "is a file, but a store expects a folder") for name in FOLDERS),
     ],
 )
-def test_path_of_another_kind_is_refused_by_name(filled, name, strike, words):
-    strike(filled.folder / name)
+def test_path_of_another_kind_is_refused_by_name(filled, name, make, words):
+    in_place_of(make)(filled.folder / name)
     with pytest.raises(StoreError) as error:
         Store.open(filled.folder)
     assert str(error.value).startswith(f"{filled.folder / name} {words}")
@@ -279,9 +271,6 @@ def test_file_in_place_of_a_folder_is_put_aside(filled):
     assert job_file.read(path).id == filled.ids["queued"]
     assert (filled.folder / files.LOST / filled.ids["queued"]).read_text() == "not a folder"
     assert len(store.jobs()) == 8
-
-
-# while it is in use -----------------------------------------------------------------------------------------
 
 
 def moved_away(folder: Path) -> None:
@@ -347,9 +336,6 @@ def test_a_late_server_overwrites_nothing(store, spec):
     with pytest.raises(StoreLostError):
         store.edit(job.id, name="older")
     assert job_file.read(store.job_folder(job.id).path).job["name"] == "newer"
-
-
-# clocks, disks, rights --------------------------------------------------------------------------------------
 
 
 def fail_twice(store, spec):
@@ -423,15 +409,13 @@ def test_store_is_private(tmp_path, spec):
     assert stat.S_IMODE((tmp_path / files.JOBS).stat().st_mode) == 0o700
 
 
-def test_the_command_makes_a_database_again(filled, monkeypatch, capsys):
+def test_the_command_makes_a_database_again(filled, monkeypatch, said):
     store_cases.half(filled)
     monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
-    assert main(["serve", str(filled.folder), "--workers", "none"]) == 1
-    assert f"start `difflogic serve {filled.folder} --rebuild`" in capsys.readouterr().err
-    assert main(["serve", str(filled.folder), "--workers", "none", "--rebuild"]) == 2, "its token is refused"
-    assert "was rebuilt from the folders of 8 jobs (4 queued, 1 paused, 1 done, 1 failed, 1 cancelled)" in (
-        capsys.readouterr().err
-    )
+    serve = ("serve", filled.folder, "--workers", "none")
+    assert f"start `difflogic serve {filled.folder} --rebuild`" in said(*serve, code=1).err
+    errors = said(*serve, "--rebuild", code=2).err  # its token is refused
+    assert "was rebuilt from the folders of 8 jobs (4 queued, 1 paused, 1 done, 1 failed, 1 cancelled)" in errors
     assert len(Store.existing(filled.folder).jobs()) == 8
     assert (filled.folder / files.LOST / files.STORE).is_file()
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.cli.main import main
 from difflogic.errors import StoreError
 from difflogic.serve.store import files, machine, mount
 from difflogic.serve.store.jobs import StoreLostError
@@ -32,18 +31,14 @@ def on(monkeypatch):
         yield on
 
 
-def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on, capsys):
+def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on, said):
     store = Store.open(tmp_path)
     job = submit(store, spec)
     with on(Machine("two", "", "boot 2")):
         with pytest.raises(StoreError, match=r"used by the machine one: stop .* try again in \d+ seconds"):
             Store.open(tmp_path)
-        for command in ("gc --quota 1", f"backup {tmp_path / 'copy.tar'}"):
-            name, *rest = command.split()
-            assert (
-                main([name, str(tmp_path), *(rest if name == "gc" else []), *(rest if name == "backup" else [])]) == 1
-            )
-            assert "used by the machine one" in capsys.readouterr().err
+        for command in (("gc", tmp_path, "--quota", 1), ("backup", tmp_path, tmp_path / "copy.tar")):
+            assert "used by the machine one" in said(*command, code=1).err
         assert submit(store, spec), "the first one goes on"
         long_ago = time.time() - machine.GONE_S - 1
         os.utime(tmp_path / machine.NAME, (long_ago, long_ago))
@@ -81,34 +76,30 @@ def test_a_store_in_use_gives_signs_of_life(store, monkeypatch):
     assert (store.folder / machine.NAME).stat().st_mtime > long_ago + 900
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("nfs4", "another machine"), ("cifs", "another machine"), ("9p", "another machine"),
-        ("fuse.sshfs", "another machine"), ("ceph", "another machine"), ("overlay", "deleted with its container"),
-        ("ext4", None), ("fuseblk", None), ("tmpfs", None), ("zfs", None),
-    ],
-)  # fmt: skip
-def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, kind, words):
+@pytest.mark.parametrize(("kind", "words"), [
+    ("nfs4", "another machine"), ("cifs", "another machine"), ("9p", "another machine"),
+    ("fuse.sshfs", "another machine"), ("ceph", "another machine"), ("overlay", "deleted with its container"),
+    ("ext4", None), ("fuseblk", None), ("tmpfs", None), ("zfs", None),
+])  # fmt: skip
+def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, said, kind, words):
     place = tmp_path / "my disk"
     place.mkdir()
     mounts = tmp_path / "mountinfo"
+    escaped = str(place).replace(" ", r"\040")
     mounts.write_text(
         "22 1 254:0 / / rw,relatime - xfs /dev/vda rw\n"
-        f"23 22 0:7 / {str(place).replace(' ', chr(92) + '040')} rw master:1 - ext2 below rw\n"
-        f"24 22 0:8 / {str(place).replace(' ', chr(92) + '040')} rw - {kind} server:/export rw\n"
+        f"23 22 0:7 / {escaped} rw master:1 - ext2 below rw\n"
+        f"24 22 0:8 / {escaped} rw - {kind} server:/export rw\n"
         f"25 22 0:9 / {place}s rw - nfs4 another rw\n"
     )
     monkeypatch.setattr(mount, "MOUNTS", mounts)
     monkeypatch.delenv(mount.ALLOW)
     if words is not None:
-        assert main(["serve", str(place / "jobs")]) == 1
-        assert words in (said := capsys.readouterr().err)
-        assert f"on a mount of kind {kind}" in said
-        assert "--any-mount" in said
+        errors = said("serve", place / "jobs", code=1).err
+        assert all(each in errors for each in (words, f"on a mount of kind {kind}", "--any-mount"))
         assert list(place.iterdir()) == []
         monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
-        assert main(["serve", str(place / "jobs"), "--workers", "none", "--any-mount"]) == 2, "its token is refused"
+        said("serve", place / "jobs", "--workers", "none", "--any-mount", code=2)  # its token is refused
     Store.open(place / "jobs")
 
 

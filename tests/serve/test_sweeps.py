@@ -141,28 +141,25 @@ def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:
         error(client.post("/jobs", json=request), 507, "quota")
 
 
-@pytest.mark.parametrize(
-    ("asked", "sweep", "code", "words"),
-    [
-        ({}, {"over": {"optimizer.rate": [1]}}, "invalid_config", "Unknown field 'optimizer.rate'"),
-        ({}, {"over": {"optimizer.lr": "0.1:0.2"}}, "invalid_config", "requires the number of trials: give `trials`."),
-        ({}, {"over": {"optimizer.lr": "0.2:0.1"}, "trials": 2}, "invalid_config", "LOW below HIGH for optimizer.lr"),
-        ({}, {"over": OVER, "metric": "return"}, "invalid_config", "Expected a metric of automata, one of"),
-        ({}, {"over": {"seed": "0..10000"}}, "invalid_config", "at most 10000 trials"),
-        ({}, {"over": {}}, "invalid_request", "over"),
-        ({}, {"over": OVER, "on": "ray"}, "invalid_request", "on"),
-        ({"stop_when_solved": 1}, {"over": OVER}, "invalid_config", "not support `stop_when_solved` and `init_from`"),
-        ({"population": 9}, {"over": OVER}, "too_much_population", "Expected at most 8 models"),
-        ({}, {"over": {"train.epochs": [200, 20_000]}}, "too_much_epochs", "at most 10000"),
-        ({}, {"over": {"train.batch": [3, 60_000]}}, "too_much_memory", "this server allows 200 MB"),
-        ({}, {"over": {"seed": "0..9999", "train.batch": [3, 4000]}, "trials": 9000}, "too_much_time", "allows 1"),
-        ({"until_solved": True}, {"over": OVER}, "invalid_config", "requires within: give the maximum time"),
-        ({"until_solved": True, "within": "30m"}, {"over": OVER}, "too_much_time", "allows 1"),
-        ({"preset": "cartpole"}, {"over": {"environment.id": ["os:A-v1"]}}, "invalid_config", "selects code"),
-        ({"preset": "cartpole"}, {"over": {"ppo.n_steps": [32, 10**5]}}, "too_much_time", "only between iterations"),
-        ({"preset": "cartpole", "set": {"environment.id": "MountainCar-v0"}}, {"over": OVER}, "invalid_config", "lr"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "sweep", "code", "words"), [
+    ({}, {"over": {"optimizer.rate": [1]}}, "invalid_config", "Unknown field 'optimizer.rate'"),
+    ({}, {"over": {"optimizer.lr": "0.1:0.2"}}, "invalid_config", "requires the number of trials: give `trials`."),
+    ({}, {"over": {"optimizer.lr": "0.2:0.1"}, "trials": 2}, "invalid_config", "LOW below HIGH for optimizer.lr"),
+    ({}, {"over": OVER, "metric": "return"}, "invalid_config", "Expected a metric of automata, one of"),
+    ({}, {"over": {"seed": "0..10000"}}, "invalid_config", "at most 10000 trials"),
+    ({}, {"over": {}}, "invalid_request", "over"),
+    ({}, {"over": OVER, "on": "ray"}, "invalid_request", "on"),
+    ({"stop_when_solved": 1}, {"over": OVER}, "invalid_config", "not support `stop_when_solved` and `init_from`"),
+    ({"population": 9}, {"over": OVER}, "too_much_population", "Expected at most 8 models"),
+    ({}, {"over": {"train.epochs": [200, 20_000]}}, "too_much_epochs", "at most 10000"),
+    ({}, {"over": {"train.batch": [3, 60_000]}}, "too_much_memory", "this server allows 200 MB"),
+    ({}, {"over": {"seed": "0..9999", "train.batch": [3, 4000]}, "trials": 9000}, "too_much_time", "allows 1"),
+    ({"until_solved": True}, {"over": OVER}, "invalid_config", "requires within: give the maximum time"),
+    ({"until_solved": True, "within": "30m"}, {"over": OVER}, "too_much_time", "allows 1"),
+    ({"preset": "cartpole"}, {"over": {"environment.id": ["os:A-v1"]}}, "invalid_config", "selects code"),
+    ({"preset": "cartpole"}, {"over": {"ppo.n_steps": [32, 10**5]}}, "too_much_time", "only between iterations"),
+    ({"preset": "cartpole", "set": {"environment.id": "MountainCar-v0"}}, {"over": OVER}, "invalid_config", "lr"),
+])  # fmt: skip
 def test_sweep_that_cannot_be_run_is_refused(client: httpx.Client, asked, sweep, code: str, words: str) -> None:
     base = {} if "preset" in asked else {"config": CONFIG.to_dict()}
     for path in ("/jobs", "/jobs/preview"):
