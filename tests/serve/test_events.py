@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from difflogic.engine.api import EpochMetrics, Evaluation
+from difflogic.errors import ServiceError
 from difflogic.runs import jsonl
 from difflogic.runs.journal import Journal, Row
 from difflogic.serve.api import broadcast
@@ -20,8 +21,8 @@ from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.client import Client, ServerEvent, parsed
 from difflogic.serve.store.jobs import JobRecord, JobSpec
-from tests.serve.live import ANN, BEN, Live, serving
-from tests.serve.service import PATIENCE_S, wait
+from tests.serve.live import ANN, BEN, Live, error, serving
+from tests.serve.service import PATIENCE_S, spec_of, wait
 from tests.train.tiny import tiny_config
 
 
@@ -124,16 +125,18 @@ def test_a_broken_connection_is_taken_up_where_it_was(live, training):
     assert epochs_of(listen(live, f"{path}?after=10")) == [11, 12]
 
 
-@pytest.mark.parametrize("last", ["nonsense", "1", "1.2.3", "-1.5", "9" * 41])
-def test_places_that_are_none(live, training, last):
+@pytest.mark.parametrize("last", ["nonsense", "-1.5", "9" * 41])
+def test_malformed_position_is_refused(live, training, last):
+    with live.client() as client:
+        refused = client.get(f"/jobs/{training.job.id}/events", headers={"Last-Event-ID": last})
+    error(refused, 422, "invalid_request")
+
+
+@pytest.mark.parametrize("last", ["1", "1.2.3"])
+def test_position_of_no_event_begins_with_the_first_row(live, training, last):
     training.train(3)
     training.end()
-    with live.client() as client:
-        headers = {"Last-Event-ID": last}
-        with client.stream("GET", f"/jobs/{training.job.id}/events", headers=headers) as answer:
-            assert answer.status_code in (200, 422)
-            if answer.status_code == 200:
-                assert epochs_of(list(parsed(answer.iter_lines()))) == [1, 2, 3]
+    assert epochs_of(listen(live, f"/jobs/{training.job.id}/events", last=last)) == [1, 2, 3]
 
 
 def test_many_listen_to_one_feed(live, training, monkeypatch):
@@ -168,9 +171,8 @@ def test_population_is_streamed_in_complete_epochs(live):
     with (training.run / "metrics.jsonl").open("a") as file:  # a worker that is writing just now
         file.write(row(5).json_line(23) + row(5).json_line(24) + row(5).json_line(25)[:20])
     events = listen(live, f"/jobs/{training.job.id}/events", events=2)
-    assert [(each["epoch"], each["seed"]) for each in events[1][1]] == [
-        (e, s) for e in (1, 2, 3, 4) for s in (23, 24, 25)
-    ]
+    found = [(each["epoch"], each["seed"]) for each in events[1][1]]
+    assert found == [(epoch, seed) for epoch in (1, 2, 3, 4) for seed in (23, 24, 25)]
     training.journal.close()
 
 
@@ -223,7 +225,7 @@ def test_a_listener_that_lags_gets_all_rows(tmp_path):
 
 
 def test_a_deleted_job_ends_its_streams(live):
-    job = live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))[0]
+    job = live.store.submit("ann", spec_of(tiny_config()))[0]
     live.store.ask(job.id, "pause")
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         events = parsed(answer.iter_lines())
@@ -320,9 +322,8 @@ def test_every_attempt_is_streamed_from_its_first_row(live):
     assert second[-1][2] == f"20.{second[0][1]['version']}.2"
     assert epochs_of(again) == list(range(1, 31)), "what was seen was of another attempt"
     assert [name for name, _, _ in best] == ["job", "rows", "frame", "end"]
-    assert [data for each in (first, second, best) for name, data, _ in each if name == "frame"] == [
-        {"attempt": number} for number in (1, 2, 1)
-    ]
+    frames = [data for each in (first, second, best) for name, data, _ in each if name == "frame"]
+    assert frames == [{"attempt": number} for number in (1, 2, 1)]
 
 
 def test_end_follows_the_rows_of_the_best_attempt(live, monkeypatch):
@@ -376,7 +377,7 @@ def test_events_of_all_jobs_begin_with_the_request(live):
         feed = ChangeFeed(live.store, Telemetry(live.store))
         await feed.start()
         stream = streams.events_of_owner(feed, live.store, "ann", feed.version)
-        live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))
+        live.store.submit("ann", spec_of(tiny_config()))
         await feed._poll()
         assert (await anext(stream)).startswith(streams.BEGIN)
         async with asyncio.timeout(PATIENCE_S):
@@ -448,15 +449,13 @@ def test_the_client_goes_on_when_the_server_is_back(tmp_path):
 
 
 def test_a_client_without_a_right_gives_up(live, training):
-    from difflogic.errors import ServiceError
-
     with Client(live.address, BEN) as client, pytest.raises(ServiceError, match="Unknown job"):
         next(client.events(training.job.id))
 
 
 def test_streams_end_with_the_server(tmp_path):
     with serving(tmp_path) as live:
-        job = live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))[0]
+        job = live.store.submit("ann", spec_of(tiny_config()))[0]
         answers = []
 
         def hear(path: str) -> None:
@@ -474,11 +473,11 @@ def test_streams_end_with_the_server(tmp_path):
 
 
 def test_the_pulse_goes_on_after_a_failure(live, training, monkeypatch, caplog):
-    def fail(_: int) -> None:
+    def fail(*_, **__) -> None:
         monkeypatch.undo()
         raise ZeroDivisionError
 
-    monkeypatch.setattr(live.store, "changes", lambda *_, **__: fail(0))
+    monkeypatch.setattr(live.store, "changes", fail)
     training.train(2)
     training.end()
     assert epochs_of(listen(live, f"/jobs/{training.job.id}/events")) == [1, 2]
@@ -486,7 +485,7 @@ def test_the_pulse_goes_on_after_a_failure(live, training, monkeypatch, caplog):
 
 
 def test_listener_that_leaves_is_removed(live):
-    job = live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))[0]
+    job = live.store.submit("ann", spec_of(tiny_config()))[0]
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         next(answer.iter_lines())
     wait(lambda: not live.context.feed._job_feeds)
@@ -495,13 +494,11 @@ def test_listener_that_leaves_is_removed(live):
 
 
 def test_many_listeners_are_polled_less_often(live):
-    feed = live.context.feed
-    waits = []
-    few = broadcast.FEW_LISTENERS
-    for feed.streams["ann"] in (0, 1, few, 2 * few, 5 * few, 10**6):
-        waits.append(feed.poll_s)
-    usual = broadcast.POLL_S
-    assert waits == pytest.approx([usual, usual, usual, 2 * usual, 5 * usual, broadcast.MAX_POLL_S])
+    feed, few, usual = live.context.feed, broadcast.FEW_LISTENERS, broadcast.POLL_S
+    for listeners, wait_s in ((0, usual), (1, usual), (few, usual), (2 * few, 2 * usual), (5 * few, 5 * usual),
+                              (10**6, broadcast.MAX_POLL_S)):  # fmt: skip
+        feed.streams["ann"] = listeners
+        assert feed.poll_s == pytest.approx(wait_s), listeners
     feed.streams.clear()
 
 
@@ -510,8 +507,7 @@ def test_owner_has_limited_event_streams(live, monkeypatch):
     with live.client() as ann, live.client(BEN) as ben:
         with ann.stream("GET", "/events") as first, ben.stream("GET", "/events") as other:
             assert (first.status_code, other.status_code) == (200, 200)
-            error = ann.get("/events")
-            assert (error.status_code, error.json()["error"]["code"]) == (429, "too_many_streams")
+            error(ann.get("/events"), 429, "too_many_streams")
         wait(lambda: streams_of(live) == 0)  # the one that was refused is not counted
         with ann.stream("GET", "/events") as again:
             assert again.status_code == 200

@@ -1,7 +1,6 @@
 """The OpenAPI document is true: whatever it allows, and whatever it forbids, is answered as it says."""
 
 import os
-from pathlib import Path
 
 import httpx
 import pytest
@@ -10,10 +9,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 
-from difflogic.serve.api.app import create_app
-from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.tokens import OPERATOR, Tokens
-from difflogic.serve.store.store import Store
 from tests.sampled import sampled
 from tests.serve.live import ANN, API, Live, shared, submit
 
@@ -41,16 +37,10 @@ def job(live: Live) -> str:
         return submit(client)["id"]
 
 
-def document(folder: Path) -> schemathesis.BaseSchema:
-    store = Store.open(folder, durable=False)
-    app = create_app(store, Tokens({"ann": ANN}), ServeSettings())
-    store.close()
-    return schemathesis.openapi.from_dict(app.openapi(), config=schemathesis.Config.from_dict(CONFIG))
-
-
 @pytest.fixture(scope="module")
-def schema(tmp_path_factory: pytest.TempPathFactory) -> schemathesis.BaseSchema:
-    return document(tmp_path_factory.mktemp("document"))
+def schema(live: Live) -> schemathesis.BaseSchema:
+    document = httpx.get(live.address + "/openapi.json").json()
+    return schemathesis.openapi.from_dict(document, config=schemathesis.Config.from_dict(CONFIG))
 
 
 @pytest.mark.parametrize("examples", sampled((2, 100), {2}))
@@ -64,9 +54,7 @@ def test_every_address_keeps_to_the_document(
     for operation in operations:
         if operation.path.endswith(ENDLESS):
             continue
-        live.store.register_worker(
-            "cpu-1", "cpu", "a CPU", os.getpid(), ["cpu"]
-        )  # without a worker the server is not ready
+        live.store.register_worker("cpu-1", "cpu", "a CPU", os.getpid(), ["cpu"])  # else the server is not ready
 
         @seed(8)
         @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate],

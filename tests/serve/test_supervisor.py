@@ -65,6 +65,5 @@ def test_software_gpu_is_used_if_named_with_a_warning(named: str, usable: list[s
 
 
 def test_adapters_of_this_machine_are_listed_by_a_child() -> None:
-    assert devices.gpus() == {
-        f"gpu:{each.index}": each.name if each.software else None for each in opening.gpu_adapters()
-    }
+    adapters = {f"gpu:{each.index}": each.name if each.software else None for each in opening.gpu_adapters()}
+    assert devices.gpus() == adapters

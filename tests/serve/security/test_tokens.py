@@ -5,11 +5,11 @@ import hmac
 import stat
 from pathlib import Path
 from socket import IPPROTO_TCP, TCP_NODELAY, create_connection
+from unittest.mock import Mock
 
 import httpx
 import pytest
 
-from difflogic.cli import main as cli
 from difflogic.errors import UsageError
 from difflogic.serve.api import settings, tokens
 from difflogic.serve.api.server import listen
@@ -39,20 +39,14 @@ def test_every_address_but_the_signs_of_life_needs_a_token(live: Live) -> None:
 
 
 def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: list[tuple[bytes, bytes]] = []
-    real = hmac.compare_digest
-
-    def counted(a: bytes, b: bytes) -> bool:
-        compared.append((a, b))
-        return real(a, b)
-
-    monkeypatch.setattr(tokens.hmac, "compare_digest", counted)
+    compare = Mock(wraps=hmac.compare_digest)
+    monkeypatch.setattr(tokens.hmac, "compare_digest", compare)
     known = Tokens({f"owner{number}": f"a-token-of-{number}-letters" for number in range(5)})
     for token, owner in (("a-token-of-0-letters", "owner0"), ("a-token-of-4-letters", "owner4"), ("", None)):
-        compared.clear()
+        compare.reset_mock()
         assert known.owner(token) == owner
-        assert len(compared) == 5  # every one, whichever fits...
-        assert {len(each) for pair in compared for each in pair} == {32}  # ...and whatever their lengths
+        assert compare.call_count == 5  # every one, whichever fits...
+        assert {len(each) for call in compare.call_args_list for each in call.args} == {32}  # ...whatever their lengths
 
 
 def test_two_tokens_do_not_see_each_others_jobs(live: Live, client: httpx.Client) -> None:
@@ -111,10 +105,9 @@ def test_browsers_revalidate_the_cached_page(live: Live) -> None:
     assert httpx.get(live.address + API + "/health").headers["cache-control"] == "no-store"
 
 
-def test_a_server_for_others_needs_a_token_of_the_operators(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_a_server_for_others_needs_a_token_of_the_operators(tmp_path: Path, said, monkeypatch) -> None:
     monkeypatch.delenv("DIFFLOGIC_TOKEN", raising=False)
-    assert cli.main(["serve", str(tmp_path), "--host", "0.0.0.0"]) == 2
-    assert "DIFFLOGIC_TOKEN" in capsys.readouterr().err
+    assert "DIFFLOGIC_TOKEN" in said("serve", tmp_path, "--host", "0.0.0.0", code=2).err
     assert not (tmp_path / "token").exists()
 
 
@@ -127,10 +120,9 @@ def test_answers_are_sent_without_delay() -> None:
 
 
 def test_this_machine_is_known_from_others() -> None:
-    for host in ("127.0.0.1", "127.8.8.8", "::1", "localhost"):
-        assert settings.is_loopback(host)
-    for host in ("0.0.0.0", "::", "192.168.1.7", "example.org", "localhost.example.org", ""):
-        assert not settings.is_loopback(host)
+    others = ("0.0.0.0", "::", "192.168.1.7", "example.org", "localhost.example.org", "")
+    for host in ("127.0.0.1", "127.8.8.8", "::1", "localhost", *others):
+        assert settings.is_loopback(host) == (host not in others), host
 
 
 def test_a_generated_token_is_its_owners_alone(tmp_path: Path) -> None:
