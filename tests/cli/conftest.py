@@ -45,23 +45,12 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 
 
 @pytest.fixture
-def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever stands in for a preset is trained as it stands: the recipe that presets have has tests of its own."""
-    usual = recipes.usual
-    monkeypatch.setattr(recipes, "usual", lambda config: "paper" if config.name == "tiny" else usual(config))
-
-
-@pytest.fixture
-def call(plainly: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+def call(difflogic: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
     """`call("--epochs", 3)` runs `difflogic train-checkerboard --engine reference --epochs 3` in tmp_path."""
-    config = tiny_config()
-    monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(lambda: config, "a stand-in"))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(tiny_config, "a stand-in"))
 
     def run(*arguments: object, engine: str | None = "reference") -> Result:
-        chosen = [] if engine is None else ["--engine", engine]
-        code = main(["train-checkerboard", *chosen, *map(str, arguments)])
-        return Result(code, *capsys.readouterr())
+        return difflogic("train-checkerboard", *([] if engine is None else ["--engine", engine]), *arguments)
 
     return run
 
@@ -80,8 +69,10 @@ def run(call: Call) -> Path:
 
 
 @pytest.fixture
-def difflogic(plainly: None, capsys, monkeypatch, tmp_path) -> Call:
-    """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset like any other, but is trained as it stands."""
+def difflogic(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+    """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset, but without the recipe that others have."""
+    usual = recipes.usual
+    monkeypatch.setattr(recipes, "usual", lambda config: "paper" if config.name == "tiny" else usual(config))
     monkeypatch.setitem(presets.PRESETS, "tiny", presets.Preset(tiny_config, "a stand-in"))
     monkeypatch.chdir(tmp_path)
 

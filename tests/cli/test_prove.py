@@ -107,19 +107,16 @@ def test_proof_of_a_read_only_run_causes_a_warning(board: Path, said: Said) -> N
     assert warning in said("prove", "board").err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("", "Nothing to prove: give a run, two circuits, or --check with a proof.json."),
-        ("board board --every-start", "--every-start is only for proofs of one run"),
-        ("board --judge yosys", "--checker yosys is only for comparing two circuits: name two. A run's claim has one "
-                                "checker"),
-        ("board --periodic", "--periodic and --zero are only for comparing"),
-        ("board --seconds 0", "0.0 is not in the range x>0"),
-        ("--check none.json", "Cannot read the circuit none.json"),
-        ("board --size 2x2", "height must be an integer between 3 and 65536"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("", "Nothing to prove: give a run, two circuits, or --check with a proof.json."),
+    ("board board --every-start", "--every-start is only for proofs of one run"),
+    ("board --judge yosys", "--checker yosys is only for comparing two circuits: name two. A run's claim has one "
+                            "checker"),
+    ("board --periodic", "--periodic and --zero are only for comparing"),
+    ("board --seconds 0", "0.0 is not in the range x>0"),
+    ("--check none.json", "Cannot read the circuit none.json"),
+    ("board --size 2x2", "height must be an integer between 3 and 65536"),
+])  # fmt: skip
 def test_options_of_other_proofs_are_refused(board: Path, said: Said, arguments: str, message: str) -> None:
     assert message in said("prove", *arguments.split(), code=2).err
 

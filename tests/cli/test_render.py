@@ -147,33 +147,30 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
             assert picture.width > 500
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["-o", "film.mp4"], "Expected a file name ending in .gif, .apng, .png for rollout, got film.mp4."),
-        (["-o", "film"], "Expected a file name ending in .gif, .apng, .png for rollout, got film."),
-        (["-o", "gates.gif", "--what", "gates"], "file name ending in .png for gates, got"),
-        (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates does not show a rollout: drop --steps."),
-        (["-o", "film.gif", "--size", "2x9"], "2"),
-        (["-o", "film.gif", "--size", "9"], "Expected a size WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
-        (["-o", "film.gif", "--channels", "2"], "Expected a channel from 0 to 1, got 2."),
-        (["-o", "film.gif", "--channels", "red"], "'red' is not a channel: expected loss, all, or a number."),
-        (["-o", "film.gif", "--at", "9"], "Expected steps from 0 to 3, the length of the rollout, got 9."),
-        (["-o", "film.gif", "--at", "5-3"], "write the lower end of a range first"),
-        (["-o", "film.gif", "--damage-steps", "now"], "'now' is not a list of steps: expected, for example, 12,"),
-        (["-o", "film.gif", "--damage-at", "here", "--damage", "1"], "'here' is not a position"),
-        (["-o", "film.gif", "--damage-at", "0,0"], "--damage-at and --damage-steps require --damage SIDE."),
-        (["-o", "film.gif", "--fire-rate", "0"], "Invalid value for '--fire-rate'"),
-        (["-o", "film.gif", "--start", "picture"], "The run has no initial image"),
-        (["-o", "film.gif", "--start", "noise"], "Expected --start random, boards, seed, zeros, picture or a file"),
-        (["-o", "film.gif", "--start", "no.npy"], "Cannot read the start no.npy"),
-        (["-o", "film.gif", "--start", "no.png"], "Cannot read the image no.png"),
-        (["-o", "film.gif", "--start", "half.npy"], "must contain only 0 and 1"),
-        (["-o", "film.gif", "--start", "words.npy"], "must be numbers of shape [H, W] or [H, W, C], got <U"),
-        (["-o", "film.gif", "--rollouts", "3"], "All rollouts of this synchronous circuit"),
-        (["-o", "film.gif", "--start", "wide.npy"], "expected at most 6x5 cells of 2 channels, got 9x2 cells of 1."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "text"), [
+    (["-o", "film.mp4"], "Expected a file name ending in .gif, .apng, .png for rollout, got film.mp4."),
+    (["-o", "film"], "Expected a file name ending in .gif, .apng, .png for rollout, got film."),
+    (["-o", "gates.gif", "--what", "gates"], "file name ending in .png for gates, got"),
+    (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates does not show a rollout: drop --steps."),
+    (["-o", "film.gif", "--size", "2x9"], "2"),
+    (["-o", "film.gif", "--size", "9"], "Expected a size WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
+    (["-o", "film.gif", "--channels", "2"], "Expected a channel from 0 to 1, got 2."),
+    (["-o", "film.gif", "--channels", "red"], "'red' is not a channel: expected loss, all, or a number."),
+    (["-o", "film.gif", "--at", "9"], "Expected steps from 0 to 3, the length of the rollout, got 9."),
+    (["-o", "film.gif", "--at", "5-3"], "write the lower end of a range first"),
+    (["-o", "film.gif", "--damage-steps", "now"], "'now' is not a list of steps: expected, for example, 12,"),
+    (["-o", "film.gif", "--damage-at", "here", "--damage", "1"], "'here' is not a position"),
+    (["-o", "film.gif", "--damage-at", "0,0"], "--damage-at and --damage-steps require --damage SIDE."),
+    (["-o", "film.gif", "--fire-rate", "0"], "Invalid value for '--fire-rate'"),
+    (["-o", "film.gif", "--start", "picture"], "The run has no initial image"),
+    (["-o", "film.gif", "--start", "noise"], "Expected --start random, boards, seed, zeros, picture or a file"),
+    (["-o", "film.gif", "--start", "no.npy"], "Cannot read the start no.npy"),
+    (["-o", "film.gif", "--start", "no.png"], "Cannot read the image no.png"),
+    (["-o", "film.gif", "--start", "half.npy"], "must contain only 0 and 1"),
+    (["-o", "film.gif", "--start", "words.npy"], "must be numbers of shape [H, W] or [H, W, C], got <U"),
+    (["-o", "film.gif", "--rollouts", "3"], "All rollouts of this synchronous circuit"),
+    (["-o", "film.gif", "--start", "wide.npy"], "expected at most 6x5 cells of 2 channels, got 9x2 cells of 1."),
+])  # fmt: skip
 def test_wrong_options_are_refused(board: Path, said: Said, arguments: list[str], text: str) -> None:
     np.save("half.npy", np.full((3, 3), 0.5))
     np.save("words.npy", np.array([["a"]]))

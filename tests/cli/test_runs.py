@@ -110,19 +110,16 @@ def test_best_circuit_decides_if_a_run_is_solved(runs: Path, said: Said) -> None
     assert "best.safetensors is corrupt: " in said("runs", runs).err
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("{", "its manifest.json cannot be used"),
-        ("[]", "expected a JSON object"),
-        ("[" * 100_000, "its manifest.json cannot be used"),
-        ("{}", "its manifest.json has no 'format'"),
-        ('{"format": 9, "versions": {"difflogic": "7.0"}}', "expected format 1, got 9, written by difflogic 7.0"),
-        ('{"format": 1, "seed": 3}', "its manifest.json has no"),
-        ('{"format": 1, "seed": 3, "seeds": 7}', "its manifest.json cannot be used"),
-        (None, "No such file or directory"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "why"), [
+    ("{", "its manifest.json cannot be used"),
+    ("[]", "expected a JSON object"),
+    ("[" * 100_000, "its manifest.json cannot be used"),
+    ("{}", "its manifest.json has no 'format'"),
+    ('{"format": 9, "versions": {"difflogic": "7.0"}}', "expected format 1, got 9, written by difflogic 7.0"),
+    ('{"format": 1, "seed": 3}', "its manifest.json has no"),
+    ('{"format": 1, "seed": 3, "seeds": 7}', "its manifest.json cannot be used"),
+    (None, "No such file or directory"),
+])  # fmt: skip
 def test_broken_runs_are_named(runs: Path, said: Said, text: str | None, why: str) -> None:
     file = runs / "one" / manifest.NAME
     file.unlink() if text is None else file.write_text(text)

@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from PIL import Image
 from rich.console import Console
 
 from difflogic.circuits.simulation import loop
-from difflogic.cli.main import main
 from difflogic.cli.screen import simulation
 from difflogic.config import presets
 from difflogic.model import netlist_json
@@ -23,28 +21,20 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train.trainer import Trainer
-from tests.cli.conftest import Result, complaints
+from tests.cli.conftest import Call, complaints
 from tests.export_cases import life
 from tests.train.tiny import tiny_config
 
-Simulate = Callable[..., Result]
-
 
 @pytest.fixture
-def simulate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Simulate:
+def simulate(difflogic: Call) -> Call:
     """`simulate("--steps", 3)` runs `difflogic simulate life.json --steps 3` in tmp_path."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "life.json").write_text(netlist_json.to_json(life()))
-
-    def run(*arguments: object, circuit: str = "life.json") -> Result:
-        code = main(["simulate", circuit, *map(str, arguments)])
-        return Result(code, *capsys.readouterr())
-
-    return run
+    Path("life.json").write_text(netlist_json.to_json(life()))
+    return lambda *arguments, circuit="life.json": difflogic("simulate", circuit, *arguments)
 
 
 @pytest.mark.parametrize("engine", ["auto", "numba", "gpu", "reference"])
-def test_engines_write_the_same_state(simulate: Simulate, tmp_path: Path, engine: str) -> None:
+def test_engines_write_the_same_state(simulate: Call, tmp_path: Path, engine: str) -> None:
     options = ("--size", "70x9", "--steps", 7, "--seed", 4, "--fire-rate", 0.7, "--density", 0.3, "--boundary", "zero")
     for name, which in (("a.npy", "reference"), ("b.npy", engine)):
         done = simulate(*options, "--engine", which, "-o", name)
@@ -58,7 +48,7 @@ def test_engines_write_the_same_state(simulate: Simulate, tmp_path: Path, engine
     assert f"Cells that are 1, per channel: {a.sum()}\nWrote b.npy\n" in done.out
 
 
-def test_simulation_continues_from_its_last_state(simulate: Simulate, tmp_path: Path) -> None:
+def test_simulation_continues_from_its_last_state(simulate: Call, tmp_path: Path) -> None:
     (tmp_path / "glider.rle").write_text("x = 3, y = 3\nbob$2bo$3o!")
     for suffix in ("rle", "npy", "png"):
         assert simulate("--start", "glider.rle", "--size", "33x20", "--steps", 5, "-o", f"a.{suffix}").code == 0
@@ -67,7 +57,7 @@ def test_simulation_continues_from_its_last_state(simulate: Simulate, tmp_path: 
         assert (tmp_path / f"b.{suffix}").read_bytes() == (tmp_path / f"c.{suffix}").read_bytes()
 
 
-def test_bounded_rule_of_start_gives_size_and_boundary(simulate: Simulate, tmp_path: Path) -> None:
+def test_bounded_rule_of_start_gives_size_and_boundary(simulate: Call, tmp_path: Path) -> None:
     """A glider on a plane of 30x20 cells is a block after 40 steps; an option wins."""
     (tmp_path / "plane.txt").write_text("x = 3, y = 3, rule = B3/S23:P30,20\nbob$2bo$3o!")
     done = simulate("--start", "plane.txt", "--steps", 40, "-o", "a.npy")
@@ -76,11 +66,11 @@ def test_bounded_rule_of_start_gives_size_and_boundary(simulate: Simulate, tmp_p
     assert "30x20 cells, wrapped at the border" in simulate("--start", "plane.txt", "--boundary", "periodic").out
 
 
-def test_notation_gives_size_and_boundary(simulate: Simulate) -> None:
+def test_notation_gives_size_and_boundary(simulate: Call) -> None:
     assert "30x20 cells, 0 outside the grid" in simulate("--steps", 1, circuit="B2/S/C3:P30,20").out
 
 
-def test_run_folder_gives_the_grid_of_its_rule(simulate: Simulate, tmp_path: Path) -> None:
+def test_run_folder_gives_the_grid_of_its_rule(simulate: Call, tmp_path: Path) -> None:
     """Boundary, fire rate and start are the run's, and the state is what the engine makes of it."""
     config = tiny_config(epochs=1, start="zeros")
     run = Trainer(config, ReferenceEngine()).run(out=tmp_path / "run")
@@ -92,7 +82,7 @@ def test_run_folder_gives_the_grid_of_its_rule(simulate: Simulate, tmp_path: Pat
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), expected)
 
 
-def test_every_selects_frames(simulate: Simulate, tmp_path: Path) -> None:
+def test_every_selects_frames(simulate: Call, tmp_path: Path) -> None:
     done = simulate("--size", "600x300", "--steps", 25, "--every", 10, "-o", "a.gif")
     assert "Note: a pixel of the GIF is the mean of 2x2 cells" in done.out
     with Image.open(tmp_path / "a.gif") as gif:
@@ -101,7 +91,7 @@ def test_every_selects_frames(simulate: Simulate, tmp_path: Path) -> None:
     assert np.load(tmp_path / "a.npy").shape == (4, 8, 9, 1)
 
 
-def test_json_has_the_results(simulate: Simulate) -> None:
+def test_json_has_the_results(simulate: Call) -> None:
     done = simulate("--size", "9x8", "--steps", 25, "--json", "-o", "a.png")
     events = [json.loads(line) for line in done.out.splitlines()]
     begin, end = events[0], events[-1]
@@ -112,7 +102,7 @@ def test_json_has_the_results(simulate: Simulate) -> None:
     assert complaints(done.errors) == []
 
 
-def test_ctrl_c_writes_the_reached_state(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ctrl_c_writes_the_reached_state(simulate: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Interrupting(simulation.SimulationReporter):
         def advanced(self, progress: loop.SimulationProgress) -> None:
             signal.raise_signal(signal.SIGINT)
@@ -126,7 +116,7 @@ def test_ctrl_c_writes_the_reached_state(simulate: Simulate, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("reporter", ["Bar", "GridScreen"])
-def test_live_draws_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_draws_on_a_terminal(simulate: Call, reporter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     options = ["--live", "--every", 5] if reporter == "GridScreen" else []
     opened: list[str] = []
@@ -155,7 +145,7 @@ def test_live_draws_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch
         ("bob$2bo$3o!", "period:47", 60, ""),
     ],
 )
-def test_until_stops_at_a_repeated_state(simulate: Simulate, rle: str, until: str, steps: int, told: str) -> None:
+def test_until_stops_at_a_repeated_state(simulate: Call, rle: str, until: str, steps: int, told: str) -> None:
     """A block, what becomes a beehive, a blinker, and a glider that comes around a torus of 12 cells in 48 steps."""
     Path("start.rle").write_text(f"x = 4, y = 3\n{rle}")
     done = simulate("--start", "start.rle", "--size", "12x12", "--steps", 100 if told else steps, "--until", until)
@@ -204,7 +194,7 @@ def test_blocks_without_colours_or_half_blocks(encoding: str, system: Any, shown
         (["--steps", "-1"], "'--steps': -1 is not in the range x>=0."),
     ],
 )
-def test_wrong_options_are_reported_in_one_sentence(simulate: Simulate, options: list[str], complaint: str) -> None:
+def test_wrong_options_are_reported_in_one_sentence(simulate: Call, options: list[str], complaint: str) -> None:
     done = simulate(*options)
     assert (done.code, done.out) == (2, "")
     assert done.errors.startswith("Error: ")
@@ -212,20 +202,20 @@ def test_wrong_options_are_reported_in_one_sentence(simulate: Simulate, options:
     assert len(done.errors.splitlines()) == 1
 
 
-def test_grid_beyond_memory_is_refused(simulate: Simulate) -> None:
+def test_grid_beyond_memory_is_refused(simulate: Call) -> None:
     done = simulate("--size", "9999999x9999999")
     assert (done.code, done.out) == (1, "")
     assert done.errors.startswith("Error: 9999999x9999999 cells with 1 channel need ")
 
 
-def test_missing_channels_are_refused(simulate: Simulate, tmp_path: Path) -> None:
+def test_missing_channels_are_refused(simulate: Call, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(netlist_json.to_json(life()).replace("in[0][8]", "in[3][8]", 1))
     done = simulate(circuit="bad.json")
     assert done.code == 2
     assert "in[3][8]" in done.errors
 
 
-def test_dead_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
+def test_dead_gates_are_left_out(simulate: Call, tmp_path: Path) -> None:
     config = presets.checkerboard(small=True)
     netlist = CellNetlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
     (tmp_path / "raw.json").write_text(netlist_json.to_json(netlist))
