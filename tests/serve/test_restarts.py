@@ -39,9 +39,8 @@ def flat(epochs: int = EPOCHS) -> Config:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    folder = tmp_path_factory.mktemp("service")
-    opened = Store.open(folder)
-    with acting(folder):
+    opened = Store.open(tmp_path_factory.mktemp("service"))
+    with acting(opened.folder):
         yield opened
 
 
@@ -149,10 +148,8 @@ def test_job_until_solved_survives_its_worker(store, unsolved):
     os.kill(next(each.pid for each in store.workers() if each.job == job), signal.SIGKILL)
     done, record = ended(store, job), attempts.read(unsolved)
     assert (done.status, done.lost_tries, done.solved, done.attempt) == ("done", 1, 0, 1)
-    assert (done.hard_loss, done.compared) == (
-        record.attempts[0].wrong,
-        load_run(unsolved / "attempt-1").member.job.values,
-    )
+    assert done.hard_loss == record.attempts[0].wrong
+    assert done.compared == load_run(unsolved / "attempt-1").member.job.values
     assert attempts.read(store.job_folder(job).whole) == record
     assert [each.epoch for each in record.attempts] == [400, 400, 200]
     for number in (1, 2, 3):

@@ -34,9 +34,8 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    folder = tmp_path_factory.mktemp("service")
-    opened = Store.open(folder)
-    with acting(folder):
+    opened = Store.open(tmp_path_factory.mktemp("service"))
+    with acting(opened.folder):
         yield opened
     assert opened.workers() == []
 
@@ -53,12 +52,8 @@ def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
     assert_same_run(store.job_folder(trained).run, undisturbed)
     rows = [json.loads(line) for line in (undisturbed / "metrics.jsonl").read_text().splitlines()]
     fewest = min(row["hard_loss"] for row in rows if row["hard_loss"] is not None)
-    assert (job.progress, job.saved_progress, job.soft_loss, job.hard_loss) == (
-        EPOCHS,
-        EPOCHS,
-        rows[-1]["soft_loss"],
-        fewest,
-    )
+    assert job.progress == job.saved_progress == EPOCHS
+    assert (job.soft_loss, job.hard_loss) == (rows[-1]["soft_loss"], fewest)
     assert (job.lost_tries, job.device, job.phase, job.reason) == (0, "cpu", None, None)
     assert job.created <= job.started <= job.ended
     (hand,) = store.workers()
@@ -123,9 +118,8 @@ def test_a_training_that_begins_with_the_circuit_of_another(store, trained, undi
 
 
 def test_frames_are_made_for_listeners(store, trained):
-    assert json.loads(store.job_folder(trained).frame.read_text())["epoch"] == EPOCHS, (
-        "what became of it is drawn unasked"
-    )
+    last = json.loads(store.job_folder(trained).frame.read_text())
+    assert last["epoch"] == EPOCHS, "what became of it is drawn unasked"
     config = short_config(1_000_000)
     job, _ = store.submit("ann", spec_of(config))
     path = store.job_folder(job.id).frame
@@ -224,9 +218,6 @@ def test_a_job_that_cannot_be_trained_fails_with_a_sentence(store):
     failed = ended(store, job.id)
     assert (failed.status, failed.lost_tries) == ("failed", 0)
     assert "batch" in failed.reason
-
-
-# what a crash may leave -----------------------------------------------------------------------------------
 
 
 def interrupted(store):
