@@ -23,10 +23,8 @@ from difflogic.circuits.export.html import FLAGS
 
 SECONDS = 180.0
 """Whatever has not happened by then does not."""
-LOOK_S = 0.05
 KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "Space": (32, " ")}
 KEYS |= {f"Arrow{way}": (code, "") for code, way in enumerate(("Left", "Up", "Right", "Down"), 37)}
-SHIFT = 8
 
 
 class Browser:
@@ -81,14 +79,11 @@ class Browser:
         self.shown.add(target)
         for domain in ("Page", "Runtime", "Log"):
             page.call(f"{domain}.enable")
-        page.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
-        wishes = {
-            "prefers-color-scheme": "dark" if dark else "light",
-            "prefers-reduced-motion": "reduce" if still else "",
-        }
-        page.call("Emulation.setEmulatedMedia", features=[{"name": k, "value": v} for k, v in wishes.items()])
+        sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        page.call("Emulation.setDeviceMetricsOverride", **sizes)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        motion = {"name": "prefers-reduced-motion", "value": "reduce" if still else ""}
+        page.call("Emulation.setEmulatedMedia", features=[scheme, motion])
         return page
 
 
@@ -120,7 +115,7 @@ class Page:
         until = time.monotonic() + seconds
         while not self._is_so(expression):
             assert time.monotonic() < until, f"never so: {expression}\n{self.text()}\n{self.problems()}"
-            time.sleep(LOOK_S)
+            time.sleep(0.05)
 
     def _is_so(self, expression: str) -> bool:
         try:
@@ -145,10 +140,8 @@ class Page:
     def middle(self, selector: str) -> tuple[float, float]:
         found = json.dumps(selector)
         self.wait(f"document.querySelector({found})?.checkVisibility() && !document.querySelector({found}).disabled")
-        x, y = self.js(
-            f"(() => {{ const e = document.querySelector({found}); e.scrollIntoView({{ block: 'center' }}); "
-            "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
-        )
+        x, y = self.js(f"""(() => {{ const e = document.querySelector({found}); e.scrollIntoView({{ block: 'center' }});
+            const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()""")
         return x, y
 
     def press(self, *keys: str) -> None:
@@ -157,7 +150,7 @@ class Page:
             key = each.removeprefix("Shift+")
             code, text = KEYS.get(key, (ord(key.upper()[0]), key))
             name = " " if key == "Space" else key
-            held = SHIFT if key != each else 0
+            held = 8 if key != each else 0  # Shift
             common = {"key": name, "code": key, "windowsVirtualKeyCode": code, "modifiers": held}
             self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
             self.call("Input.dispatchKeyEvent", type="keyUp", **common)
@@ -179,12 +172,9 @@ class Page:
 
     def focused(self) -> str:
         """Name of what has the focus, as a screen reader would say it."""
-        return str(
-            self.js(
-                "(() => { const e = document.activeElement; return e.getAttribute('aria-label') "
-                "|| e.closest('label')?.innerText || e.labels?.[0]?.innerText || e.innerText || e.tagName; })()"
-            )
-        ).strip()
+        name = self.js("""(() => { const e = document.activeElement; return e.getAttribute('aria-label')
+            || e.closest('label')?.innerText || e.labels?.[0]?.innerText || e.innerText || e.tagName; })()""")
+        return str(name).strip()
 
     def tab_to(self, name: str, most: int = 80) -> None:
         """Move the focus by the Tab key alone. AssertionError if it does not get there."""
@@ -235,9 +225,8 @@ def chromium(webgpu: bool = False) -> Iterator[Browser]:
         flags = [each for each in FLAGS if webgpu or "webgpu" not in each]
         command = ["chromium", *flags, *root, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
         line = f"exec {shlex.join(command)} 3<&{to_it} 4>&{from_it}"
-        process = subprocess.Popen(
-            ["bash", "-c", line], pass_fds=(to_it, from_it), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(["bash", "-c", line], pass_fds=(to_it, from_it), **silent)
         os.close(to_it)
         os.close(from_it)
         try:

@@ -36,10 +36,8 @@ from tests.serve.test_restarts import flat
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
-PHONE = (360, 740)
 UNSIGNED = "401 (Unauthorized)"
 """Message of Chromium itself when the page asks for the session and no user is signed in."""
-Opened = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +62,7 @@ def cookie(live: Live) -> str:
 
 
 @pytest.fixture
-def opened(browser: Browser, live: Live, cookie: str) -> Iterator[Opened]:
+def opened(browser: Browser, live: Live, cookie: str) -> Iterator[Callable[..., Page]]:
     """Pages at an address behind the #, signed in; none may have had a problem in the end, but those in `allowed`."""
     pages: list[tuple[Page, tuple[str, ...]]] = []
 
@@ -83,9 +81,10 @@ def opened(browser: Browser, live: Live, cookie: str) -> Iterator[Opened]:
         assert not problems
 
 
-def sign_in(page: Page) -> None:
+def sign_in(page: Page, address: str, token: str = ANN) -> None:
+    page.goto(address)
     page.wait("document.querySelector('.sign-in input')")
-    page.fill(".sign-in input", ANN)
+    page.fill(".sign-in input", token)
     page.press("Enter")
     page.wait("!document.querySelector('.sign-in') && document.querySelector('main h1')")
 
@@ -105,8 +104,7 @@ def choose_action(page: Page, name: str) -> None:
 
 
 def submitted(live: Live, **fields: object) -> str:
-    job, _ = live.store.submit("ann", spec_of(short_config(1500), **fields))  # type: ignore[arg-type]
-    return job.id
+    return live.store.submit("ann", spec_of(short_config(1500), **fields))[0].id
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +122,9 @@ def test_signing_in_and_out(browser, live):
     page.fill(".sign-in input", "not-a-token-of-this-server")
     page.press("Enter")
     page.see("Unknown token: use one of the server's tokens.", ".sign-in .error")
-    sign_in(page)
+    page.fill(".sign-in input", ANN)
+    page.press("Enter")
+    page.wait("!document.querySelector('.sign-in') && document.querySelector('main h1')")
     assert page.text("h1") == "Jobs"
     assert page.js("document.cookie") == ""  # no script can read it
     page.click("#leave")
@@ -644,8 +644,7 @@ def test_an_operator_sees_whose_each_job_is_and_chooses_an_owner(browser, tmp_pa
         for owner, name in (("ann", "hers"), ("ben", "his"), ("ben", "his other")):
             live.store.submit(owner, spec_of(short_config(), name=name))
         page = browser.page()
-        page.goto(live.address)
-        sign_in(page)
+        sign_in(page, live.address)
         page.wait("document.querySelectorAll('.jobs .owner').length === 2")
         page.see("2 owners have 3 jobs, which take", "main")
         for words in ("next", "position 2 in the queue", "position 3 in the queue"):
@@ -662,9 +661,7 @@ def test_an_operator_sees_whose_each_job_is_and_chooses_an_owner(browser, tmp_pa
         assert all(UNSIGNED in problem for problem in page.problems())
         page.close()
         page = browser.page()
-        page.goto(live.address)
-        page.fill(".sign-in input", BEN)
-        page.press("Enter")
+        sign_in(page, live.address, BEN)
         page.see("You have 3 jobs, which take", "main")
         assert page.js("document.querySelectorAll('.owner, [name=owner]').length") == 0
         page.close()
@@ -694,8 +691,7 @@ def test_a_lost_server_is_said_and_found_again(browser, tmp_path):
     with serving(tmp_path) as first:
         port = int(first.address.rpartition(":")[2])
         page = browser.page()
-        page.goto(first.address)
-        sign_in(page)
+        sign_in(page, first.address)
         page.see("Live", "#connection")
     page.see("Reconnecting", "#connection")
     page.see("The connection to the server was lost", "#offline")
@@ -746,10 +742,10 @@ def visit(page: Page, place: str, job: str) -> None:
 
 
 def test_nothing_is_wider_than_a_phone(opened, trained):
-    page = opened(width=PHONE[0], height=PHONE[1])
+    page = opened(width=360, height=740)
     for place in PLACES:
         visit(page, place, trained)
-        assert page.js("document.documentElement.scrollWidth") <= PHONE[0], place
+        assert page.js("document.documentElement.scrollWidth") <= 360, place
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -925,10 +921,8 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
         assert np.reshape(seen, (-1, 4))[:, :3].tolist() == plots.colors(cells).tolist(), channels
     kinds = {each["style"]: [gates.NAMES[gate] for gate in each["gates"]] for each in found["families"]}
     assert sorted(name for names in kinds.values() for name in names) == sorted(gates.NAMES)
-    assert kinds["wires"] == ["A", "B"]
-    assert kinds["nots"] == ["NOT B", "NOT A"]
-    assert kinds["xors"] == ["XOR", "XNOR"]
-    assert kinds["constants"] == ["FALSE", "TRUE"]
+    names = {"wires": ["A", "B"], "nots": ["NOT B", "NOT A"], "xors": ["XOR", "XNOR"], "constants": ["FALSE", "TRUE"]}
+    assert kinds == kinds | names
     assert {gates.TRUTH[gates.NAMES.index(name)].sum() for name in kinds["ands"]} == {1}
     assert {gates.TRUTH[gates.NAMES.index(name)].sum() for name in kinds["ors"]} == {3}
     assert set(found["statuses"]) == set(STATUSES)
