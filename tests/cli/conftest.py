@@ -8,7 +8,7 @@ import pytest
 
 from difflogic.cli.main import main
 from difflogic.config import presets, recipes
-from tests.train.tiny import quick_config, tiny_config
+from tests.train.tiny import tiny_config
 
 
 class Result(NamedTuple):
@@ -53,12 +53,6 @@ def call(difflogic: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
         return difflogic("train-checkerboard", *([] if engine is None else ["--engine", engine]), *arguments)
 
     return run
-
-
-@pytest.fixture
-def quick_kernels(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`call` trains a circuit whose kernels a GPU compiles sooner."""
-    monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(quick_config, "a stand-in"))
 
 
 @pytest.fixture

@@ -21,12 +21,11 @@ def run(difflogic: Call) -> Path:
     return Path(OUT)
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["export --format json --out exported", "evaluate --quick --engine cpu", "simplify -o small.json",
-     "prove --judge difflogic", "simulate --steps 1 --size 8x8 --engine reference", "render -o film.gif --engine cpu",
-     "gallery --out pages", "bench --gradients --engine cpu"],
-)  # fmt: skip
+@pytest.mark.parametrize("command", [
+    "export --format json --out exported", "evaluate --quick --engine cpu", "simplify -o small.json",
+    "prove --judge difflogic", "simulate --steps 1 --size 8x8 --engine reference", "render -o film.gif --engine cpu",
+    "gallery --out pages", "bench --gradients --engine cpu",
+])  # fmt: skip
 def test_every_command_uses_and_names_the_best_attempt(difflogic: Call, run: Path, command: str) -> None:
     found = chosen.load(run)
     code, _, errors = difflogic(*command.split(), OUT, *([OUT] if command.startswith("prove") else []))

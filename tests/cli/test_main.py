@@ -148,12 +148,11 @@ def test_python_m_difflogic_runs_the_command() -> None:
     assert script == {"difflogic": "difflogic.__main__:main"}
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["show", "simplify", "evaluate", "render -o x.gif", "export --format verilog -o x.v", "prove", "harden",
-     "train --resume", "train-policy --resume", "simulate", "runs", "gallery -o out", "sweep --resume", "worker",
-     "gc --keep-days 1", "train --config"],
-)  # fmt: skip
+@pytest.mark.parametrize("command", [
+    "show", "simplify", "evaluate", "render -o x.gif", "export --format verilog -o x.v", "prove", "harden",
+    "train --resume", "train-policy --resume", "simulate", "runs", "gallery -o out", "sweep --resume", "worker",
+    "gc --keep-days 1", "train --config",
+])  # fmt: skip
 def test_missing_file_is_a_usage_error(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert entry.main([*command.split(), "nowhere"]) == 2

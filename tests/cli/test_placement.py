@@ -87,7 +87,6 @@ def test_contradicting_options_are_refused(arguments: str, engine: str | None, t
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("quick_kernels")
 def test_max_memory_limits_the_plan(call: Call) -> None:
     result = call("--epochs", 1, "--max-memory", 0.001, engine="gpu")
     assert result.code == 1
