@@ -20,7 +20,6 @@ from tests.serve.service import PATIENCE_S
 
 ANN, BEN = "ann's-own-secret-token", "ben's-own-secret-token"
 TOKENS = {"ann": ANN, "ben": BEN}
-ROLES = {"ann": ["priority"]}
 API = "/api/v1"
 
 
@@ -43,7 +42,7 @@ def serving(
 ) -> Iterator[Live]:
     store = Store.open(folder)
     settings = settings or ServeSettings()
-    app = create_app(store, tokens if isinstance(tokens, Tokens) else Tokens(tokens, ROLES), settings)
+    app = create_app(store, tokens if isinstance(tokens, Tokens) else Tokens(tokens, {"ann": ["priority"]}), settings)
     ready = threading.Event()
     server = Server(app, ready.set)
     with listen("127.0.0.1", port) as socket:
@@ -82,8 +81,7 @@ def error(answer: httpx.Response, status: int, code: str) -> str:
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
     body = answer.json()
-    assert list(body) == ["error"]
-    assert list(body["error"]) == ["code", "message"]
+    assert {name: [*fields] for name, fields in body.items()} == {"error": ["code", "message"]}
     assert body["error"]["code"] == code, answer.text
     message = str(body["error"]["message"])
     assert message.endswith(".")

@@ -1,6 +1,5 @@
 """Jobs of tests, and how to wait for them; the rest is that of the service's benchmark."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +33,6 @@ def held(store: Store, config: Config, epoch: int, **fields: Any) -> str:
     job = store.submit("ann", spec_of(config, name=f"hold {epoch}", **fields))[0].id
     reached(store, job, epoch)
     return job
-
-
-def untar(archive: Path, folder: Path) -> None:
-    """As a person does: the early releases of Python 3.11 have no safe way."""
-    folder.mkdir(exist_ok=True)
-    subprocess.run(["tar", "-xf", archive, "-C", folder], check=True)
 
 
 def is_alive(pid: int) -> bool:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -38,7 +40,6 @@ from tests.serve.test_restarts import flat
 from tests.train.tiny import assert_same_run, tiny_config
 
 pytestmark = pytest.mark.usefixtures("compiled")
-REAL = httpx.Client
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +68,16 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) 
     return out if code == 0 else out + err
 
 
+def listed(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in call(capsys, "jobs", *options, "--json").splitlines()]
+
+
 def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "first", "--watch")
     assert "tiny: 54 soft gates, 6x5 grid" in text
     assert "Epoch   12: soft loss " in text
     assert re.search(r"Not solved: \d+ wrong cells on all 4 evaluation grids \(epoch \d+\)", text)
-    [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "first", "--json").splitlines()]
+    [job] = listed(capsys, "--search", "first")
     assert (job["status"], job["progress"], job["name"]) == ("done", 12, "first")
     assert job["id"] in call(capsys, "jobs", "--kind", "train")
     assert "epoch 12" in call(capsys, "logs", job["id"])
@@ -93,23 +98,18 @@ def test_commands_steer_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "has no tag the paper." in call(capsys, "jobs", "untag", "the paper", job)
     assert "No jobs match." in call(capsys, "jobs", "--tag", "the paper")
     assert "has the priority -5." in call(capsys, "jobs", "priority", job, "--", -5)
-    [now] = [json.loads(line) for line in call(capsys, "jobs", "--search", "a board", "--json").splitlines()]
+    [now] = listed(capsys, "--search", "a board")
     assert (now["id"], now["priority"]) == (job, -5)
     text = call(capsys, "jobs", "export", job, "--format", "json", "--watch")
     assert "a_board.json" in text
     assert "--format must be one or more of c, " in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
     assert "proved equal." in call(capsys, "jobs", "simplify", job, "--task", "--watch")
-    for more, words in (
-        ((), " requires --from-start"),
-        (("--from-start", "--task"), " and --task cannot be used together"),
-    ):
+    for more, words in (((), " requires --from-start"), (("--from-start", "--task"), " and --task cannot be used")):
         assert f"--size{words}" in call(capsys, "jobs", "simplify", job, "--size", "8x9", *more, code=2)
     assert "robustness: " in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
     text = call(capsys, "jobs", "harden", job, "--epochs", 3, "--watch")
     assert "of 3 epochs" in text or "Epoch    3:" in text
-    hardened = next(
-        each for each in map(json.loads, call(capsys, "jobs", "--json").splitlines()) if each["source"] == job
-    )
+    hardened = next(each for each in listed(capsys) if each["source"] == job)
     assert (hardened["kind"], hardened["options"], hardened["goal"]) == ("train", {"decide": True}, 3)
     assert hardened["config"]["hardening"]["share"] == 1
     assert "only failed or cancelled jobs can be retried" in call(capsys, "jobs", "retry", job, code=1)
@@ -211,36 +211,27 @@ def test_commands_find_servers_of_the_user(tmp_path: Path, capsys, monkeypatch) 
             local.SERVERS.write("1", {"address": "http://127.0.0.1:1", "host": platform.node()})  # killed: no lock
             assert "There are no jobs yet." in call(capsys, "jobs")
             with local.findable(ServeSettings(), 2, None):
-                assert f"Several servers are running, http://127.0.0.1:2, {live.address}: set" in call(
-                    capsys, "jobs", code=2
-                )
+                text = call(capsys, "jobs", code=2)
+                assert f"Several servers are running, http://127.0.0.1:2, {live.address}: set" in text
             local.SERVERS.path.chmod(0o666)
             assert local.running_server() is None, "anybody may have written it"
         assert local.running_server() is None
 
 
-# without a worker -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("server", "token", "words"),
     [
-        (None, "", "set DIFFLOGIC_TOKEN"),
-        (None, "has\nlines", "visible ASCII"),
-        ("lab:8765", ANN, "must be an address"),
-        ("ftp://lab", ANN, "must be an address"),
-        ("http://lab/path?query", ANN, "must be an address"),
+        ("", "", "set DIFFLOGIC_TOKEN"),
+        ("", "has\nlines", "visible ASCII"),
+        *((server, ANN, "must be an address") for server in ("lab:8765", "ftp://lab", "http://lab/path?query")),
         (f"http://ann:{ANN}@lab", ANN, "must not contain a user name or password"),
     ],
 )
-def test_an_environment_that_will_not_do(
-    capsys, monkeypatch, tmp_path, server: str | None, token: str, words: str
-) -> None:
+def test_an_environment_that_will_not_do(capsys, monkeypatch, tmp_path, server: str, token: str, words: str) -> None:
     monkeypatch.setenv(TOKEN, token)
-    if server is None:
-        monkeypatch.delenv(SERVER, raising=False)
-    else:
-        monkeypatch.setenv(SERVER, server)
+    monkeypatch.setenv(SERVER, server)
+    if not server:
+        monkeypatch.delenv(SERVER)
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))  # without the servers that run here
     text = call(capsys, "jobs", code=2)
     assert words in text
@@ -255,9 +246,8 @@ def test_refusals_of_the_server_are_shown(tmp_path: Path, capsys, monkeypatch) -
         assert "Unknown token: use one of the server's tokens." in call(capsys, "jobs", code=1)
         monkeypatch.setenv(TOKEN, ANN)
         assert "There are no jobs yet." in call(capsys, "jobs")
-        assert "Expected at most 1000000 epochs on this server" in call(
-            capsys, "submit", "lizard", "--epochs", 2_000_000, code=1
-        )  # fmt: skip
+        text = call(capsys, "submit", "lizard", "--epochs", 2_000_000, code=1)
+        assert "Expected at most 1000000 epochs on this server" in text
         assert "Nothing to train" in call(capsys, "submit", code=2)
         assert "did you mean lizard?" in call(capsys, "submit", "lizzard", code=2)
         kept = ("--set", "pool.starts=ab", "--set", "pool.size=4096")
@@ -297,7 +287,7 @@ def test_lists_go_on_over_pages(tmp_path: Path) -> None:
         assert [job["name"] for job in client.jobs(limit=2)] == [f"job {number}" for number in range(4, -1, -1)]
 
 
-ID = "a" * 16
+ID, REAL = "a" * 16, httpx.Client
 
 
 def zipped(version: int = 20, flags: int = 0, compression: int = 0) -> bytes:
@@ -356,16 +346,13 @@ def test_foreign_events_are_one_sentence(data: str, store, spec, capsys, monkeyp
 
 
 def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:
-    for name in [
-        each for each in sys.modules if each.startswith(("difflogic.serve.client", "difflogic.cli.screen.following"))
-    ]:
+    using_it = ("difflogic.serve.client", "difflogic.cli.screen.following")
+    for name in [each for each in sys.modules if each.startswith(using_it)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpx", None)
     text = call(capsys, "jobs", code=1)
-    assert text == (
-        'Error: `difflogic jobs` requires httpx, part of the extra `serve`: install it with pip install ".[serve]" '
-        "in the source folder of difflogic.\n"
-    )
+    advice = 'install it with pip install ".[serve]" in the source folder of difflogic.'
+    assert text == f"Error: `difflogic jobs` requires httpx, part of the extra `serve`: {advice}\n"
 
 
 def test_attempts_are_shown(here: Path, capsys) -> None:
@@ -378,10 +365,10 @@ def test_attempts_are_shown(here: Path, capsys) -> None:
     assert all(words in text for words in ends)
     assert text.count("Not solved: ") == 1
     assert [text.count(words) for words in ends] == [1, 1]
-    listed = call(capsys, "jobs", "--search", "again")
-    assert "attempt 1, the best of 2, 200 of 1,000 epochs" in listed
-    assert "not solved" in listed
-    [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "again", "--json").splitlines()]
+    table = call(capsys, "jobs", "--search", "again")
+    assert "attempt 1, the best of 2, 200 of 1,000 epochs" in table
+    assert "not solved" in table
+    [job] = listed(capsys, "--search", "again")
     again = call(capsys, "watch", job["id"])
     assert "Attempt 1 of at most 2, seed 23." in again
     assert [again.count(words) for words in ends] == [1, 1]
@@ -423,20 +410,11 @@ def test_attempts_are_reported_as_they_come(capsys, seen: set[int]) -> None:
     over = state("done", 1, 200, made)
     events = [event for number in sorted(seen) for event in during(number)]
 
-    class Scripted(Client):
-        def __init__(self) -> None:
-            self.server = "http://lab"
-
-        def job(self, job: str) -> dict[str, object]:
-            return events[0].data
-
-        def events(self, *_arguments: object) -> Iterator[ServerEvent]:
-            yield from (*events, ServerEvent("job", over), ServerEvent("rows", []), ServerEvent("end", {}))
-
-        def text(self, job: str, name: str) -> str | None:
-            return "summary"
-
-    assert follow(Scripted(), "a" * 16, as_json=False) == 0
+    events += [ServerEvent("job", over), ServerEvent("rows", []), ServerEvent("end", {})]
+    client = Mock(spec=Client, server="http://lab")
+    client.job.return_value, client.text.return_value = events[0].data, "summary"
+    client.events.return_value = iter(events)
+    assert follow(client, "a" * 16, as_json=False) == 0
     live, recap = capsys.readouterr().out.split("summary")
     ends = ["Attempt 1: given up at epoch 200", "Attempt 2: given up at epoch 300", "Attempt 3: complete at epoch 500"]
     assert [live.count(words) for words in ends] == [1, 1, 0]
@@ -453,10 +431,9 @@ def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
     assert "cartpole: CartPole-v1, 7 thresholds a number, layers of 8, 8 gates" in text
     assert text.count("mean return") == 5  # four evaluations, and the summary
     assert "Solved: mean return " in text
-    [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "cartpole", "--json").splitlines()]
+    [job] = listed(capsys, "--search", "cartpole")
     assert (job["status"], job["progress"], job["config"]["seed"], job["solved"]) == ("done", 2048, 4, 1)
     call(capsys, "fetch", job["id"], "got")
     assert "Agent:       logic, 7 thresholds a number, layers of 8, 8 gates" in call(capsys, "show", "got")
-    assert "--epochs is for automata, but this trains agents" in call(
-        capsys, "submit", "cartpole", "--epochs", 5, code=2
-    )
+    text = call(capsys, "submit", "cartpole", "--epochs", 5, code=2)
+    assert "--epochs is for automata, but this trains agents" in text

@@ -32,19 +32,22 @@ SLEEPS = "import time; time.sleep(600)"
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
-    """A store with a trained job, as source of post-processing jobs."""
-    store = Store.open(tmp_path_factory.mktemp("follow"))
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store.open(tmp_path_factory.mktemp("follow"))
+
+
+@pytest.fixture(scope="module")
+def trained(store: Store) -> str:
+    """A trained job, as source of post-processing jobs."""
     job = store.submit("ann", spec_of(short_config(100)))[0].id
     with Supervisor(store.folder, ["cpu"]):
         ended(store, job)
-    return store, job
+    return job
 
 
-def submit(trained: tuple[Store, str], kind: str = "export") -> JobRecord:
-    store, source = trained
+def submit(store: Store, trained: str, kind: str = "export") -> JobRecord:
     options = {"formats": ["c"]} if kind == "export" else {}
-    return store.submit("ann", JobSpec(kind, f"{kind} tiny", source=source, options=options))[0]
+    return store.submit("ann", JobSpec(kind, f"{kind} tiny", source=trained, options=options))[0]
 
 
 def follow(store: Store, limits: WorkerLimits | None = None) -> tuple[worker.WorkerProcess, threading.Thread]:
@@ -67,12 +70,11 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[FollowUpProcess]:
 
 
 @pytest.mark.exhaustive
-def test_a_follow_up_does_not_wait_for_a_training(trained):
-    store, _ = trained
+def test_a_follow_up_does_not_wait_for_a_training(store, trained):
     seen: set[str] = set()
     with acting(store.folder, WorkerLimits(idle=1.0)):
         long = held(store, short_config(), 100)
-        export = submit(trained).id
+        export = submit(store, trained).id
         wait(lambda: seen.update(each.device for each in store.workers()) or store.job(export).is_over, "the export")
         assert seen == {"cpu", FOLLOW_UPS}
         done = store.job(export)
@@ -80,7 +82,7 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
         assert done.result["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
         assert store.job(long).status == "running"
         wait(lambda: [each.device for each in store.workers()] == ["cpu"], "the idle one to end")
-        again = submit(trained, "simplify").id
+        again = submit(store, trained, "simplify").id
         assert ended(store, again).result["equal"]
         store.ask(long, "cancel")
         ended(store, long)
@@ -88,8 +90,7 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
     store.delete(long)
 
 
-def test_build_makes_a_circuit_for_the_task_of_a_training(trained):
-    store, _ = trained
+def test_build_makes_a_circuit_for_the_task_of_a_training(store, trained):
     config = presets.lizard().with_(train={"epochs": 1})
     source = store.submit("ann", spec_of(config))[0]
     store.ask(source.id, "cancel")
@@ -102,19 +103,18 @@ def test_build_makes_a_circuit_for_the_task_of_a_training(trained):
     assert (store.job_folder(job).files / "circuit.json").exists()
 
 
-def test_proof_jobs_report_their_results(trained):
+def test_proof_jobs_report_their_results(store, trained):
     """A proof of a training is of its task, as by `difflogic prove`; one of a simplification is of equality."""
-    store, _ = trained
 
     def made(kind, source, **options):
         job = store.submit("ann", JobSpec(kind, kind, source=source, options=options))[0]
         store.ask(job.id, "cancel")  # no worker has anything left to do with what is followed here
         return job.id, follow_ups.follow(store, job)
 
-    proof, claimed = made("prove", trained[1], every_start=True)
+    proof, claimed = made("prove", trained, every_start=True)
     kept = json.loads((store.job_folder(proof).files / "proof.json").read_text())
     assert (kept["claim"], kept["proved"], kept["text"]) == ("every-start", claimed["proved"], claimed["text"])
-    smaller, _ = made("simplify", trained[1])
+    smaller, _ = made("simplify", trained)
     assert made("prove", smaller)[1]["proved"] is True
     file = store.job_folder(smaller).files / "circuit.json"
     right = netlist_json.load(file)
@@ -125,12 +125,11 @@ def test_proof_jobs_report_their_results(trained):
 
 
 @pytest.mark.exhaustive
-def test_an_export_does_not_wait_behind_another_follow_up(trained):
-    store, source = trained
+def test_an_export_does_not_wait_behind_another_follow_up(store, trained):
     with acting(store.folder):
-        long = store.submit("ann", JobSpec("simplify", "hold", source=source))[0].id
+        long = store.submit("ann", JobSpec("simplify", "hold", source=trained))[0].id
         wait(lambda: store.job(long).phase == "working", "the long one to begin")
-        assert ended(store, submit(trained).id).status == "done"
+        assert ended(store, submit(store, trained).id).status == "done"
         assert store.job(long).status == "running"
         assert [each.device for each in store.workers()].count(FOLLOW_UPS) == 2
         store.ask(long, "cancel")
@@ -139,10 +138,9 @@ def test_an_export_does_not_wait_behind_another_follow_up(trained):
 
 
 @pytest.mark.exhaustive
-def test_a_worker_of_follow_ups_that_is_killed(trained):
-    store, source = trained
+def test_a_worker_of_follow_ups_that_is_killed(store, trained):
     with acting(store.folder):
-        job = store.submit("ann", JobSpec("simplify", "hold", source=source))[0].id
+        job = store.submit("ann", JobSpec("simplify", "hold", source=trained))[0].id
         wait(lambda: store.job(job).phase == "working", "the follow-up to begin")
         hand = next(each for each in store.workers() if each.job == job)
         os.kill(hand.pid, signal.SIGKILL)
@@ -151,9 +149,8 @@ def test_a_worker_of_follow_ups_that_is_killed(trained):
 
 
 @pytest.mark.exhaustive
-def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun):
-    store, _ = trained
-    job = submit(trained).id
+def test_a_server_that_stops_hands_a_follow_up_back(store, trained, monkeypatch, begun):
+    job = submit(store, trained).id
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", SLEEPS))
     hand, thread = follow(store)
     wait(lambda: begun, "the process")
@@ -168,9 +165,8 @@ def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun)
 
 
 @pytest.mark.parametrize(("ask", "status"), [("cancel", "cancelled"), ("pause", "paused")])
-def test_request_to_stop_ends_post_processing_at_once(trained, monkeypatch, begun, ask, status):
-    store, _ = trained
-    job = submit(trained).id
+def test_request_to_stop_ends_post_processing_at_once(store, trained, monkeypatch, begun, ask, status):
+    job = submit(store, trained).id
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", WORKS))
     _, thread = follow(store)
     wait(lambda: begun, "the process")
@@ -183,10 +179,9 @@ def test_request_to_stop_ends_post_processing_at_once(trained, monkeypatch, begu
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell of processors' time")
-def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monkeypatch):
-    store, _ = trained
+def test_one_that_stands_still_is_ended_and_one_that_works_is_not(store, trained, monkeypatch):
     limits = WorkerLimits(stalled=1.5, follow_up=3.0)
-    job = submit(trained).id
+    job = submit(store, trained).id
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", SLEEPS))
     follow(store, limits)[1].join(PATIENCE_S)
     fallen = store.job(job)
@@ -201,9 +196,8 @@ def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monke
     assert (failed.status, failed.reason) == ("failed", "It exceeded the time limit of 3 s.")
 
 
-def test_one_that_breaks_off(trained, monkeypatch):
-    store, _ = trained
-    job = submit(trained).id
+def test_one_that_breaks_off(store, trained, monkeypatch):
+    job = submit(store, trained).id
     dies = "import sys, os; sys.stderr.write('the solver is broken\\n'); sys.stderr.flush(); os.abort()"
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", dies))
     follow(store)[1].join(PATIENCE_S)
@@ -214,9 +208,8 @@ def test_one_that_breaks_off(trained, monkeypatch):
     store.ask(job, "cancel")
 
 
-def test_its_process_does_not_outlive_its_worker(trained):
-    store, _ = trained
-    job = submit(trained).id
+def test_its_process_does_not_outlive_its_worker(store, trained):
+    job = submit(store, trained).id
     with FollowUpProcess(store.folder, job) as found:
         assert found._process.stdin is not None
         found._process.stdin.close()

@@ -15,13 +15,12 @@ from difflogic.train.trainer import Trainer
 from tests.serve.service import by_hand, ended, short_config
 from tests.train.tiny import assert_same_run, tiny_config
 
-KEPT = Path(__file__).parents[1] / "data" / "store_0.1.0.zip"
 CONFIGS = {"done": tiny_config(), "paused": short_config(600), "queued": tiny_config().with_(seed=24)}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with zipfile.ZipFile(KEPT) as archive:
+    with zipfile.ZipFile(Path(__file__).parents[1] / "data" / "store_0.1.0.zip") as archive:
         archive.extractall(tmp_path)
     return tmp_path / "store"
 

@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from functools import partial
 
 import httpx
 import numpy as np
@@ -39,16 +40,13 @@ def gif(film: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def npz(**arrays: np.ndarray) -> bytes:
+def saved(save: Callable[..., None], *arrays: np.ndarray, **named: np.ndarray) -> bytes:
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
+    save(file, *arrays, **named)
     return file.getvalue()
 
 
-def npy(array: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
+npy, npz = partial(saved, np.save), partial(saved, np.savez_compressed)
 
 
 def sent(live: Live, data: bytes, where: str = "/jobs", **job: object) -> httpx.Response:

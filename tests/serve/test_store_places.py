@@ -14,8 +14,6 @@ from difflogic.serve.store.machine import Machine
 from difflogic.serve.store.store import Store
 from tests.serve.test_store import submit
 
-HERE = Machine("one", "", "boot 1")
-
 
 @pytest.fixture
 def on(monkeypatch):
@@ -27,7 +25,7 @@ def on(monkeypatch):
             context.setattr(machine, "here", lambda: where)
             yield
 
-    with on(HERE):
+    with on(Machine("one", "", "boot 1")):
         yield on
 
 

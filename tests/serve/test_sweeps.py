@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from difflogic.cli import main as cli
 from difflogic.config.agent_presets import PRESETS
 from difflogic.runs import attempts
 from difflogic.serve.api.settings import Caps, ServeSettings
@@ -94,7 +93,7 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
 
 
 @pytest.mark.exhaustive
-def test_agents_are_swept_from_the_terminal(live: Live, tmp_path, capsys, monkeypatch) -> None:
+def test_agents_are_swept_from_the_terminal(live: Live, tmp_path, said, monkeypatch) -> None:
     """Optuna's sampler runs to its end; another sweep is cancelled, keeps its trials, and goes on when asked."""
     pytest.importorskip("optuna")
     monkeypatch.setenv(SERVER, live.address)
@@ -103,15 +102,13 @@ def test_agents_are_swept_from_the_terminal(live: Live, tmp_path, capsys, monkey
     words = ["submit", "--config", str(tmp_path / "small.toml"), "--engine", "cpu", "--over"]
     rates = ["logic.learning_rate=0.01:0.1:log", "--method", "optuna", "--trials", "3", "--metric", "return"]
     with Supervisor(live.store.folder, ["cpu"]):
-        assert cli.main([*words, *rates, "--watch"]) == 0
-        told = capsys.readouterr().out
-        assert cli.main([*words, "seed=0..999", "--metric", "return"]) == 0
-        long = capsys.readouterr().out.strip()
+        told = said(*words, *rates, "--watch").out
+        long = said(*words, "seed=0..999", "--metric", "return").out.strip()
         reached(live.store, long, 2)
         with processes.start("difflogic", "watch", long) as watching:
             assert watching.stdout is not None
             begun = [watching.stdout.readline() for _ in range(2)]
-            assert cli.main(["cancel", long]) == 0
+            said("cancel", long)
             last, _ = watching.communicate()
         cancelled = ended(live.store, long)
     ended_so_far = r"\d+ of 1,000 trials have ended\. The best is trial \d+, mean return .*, with seed \d+\.$"
