@@ -70,10 +70,8 @@ def step(circuit: Circuit, state: np.ndarray, gate: Gate) -> np.ndarray:
         for k in range(kernels):
             inside = patches
             for logits, wires in zip(circuit.perceive, circuit.perceive_wires, strict=True):
-                inside = [
-                    gate(own, inside[a], inside[b])
-                    for own, a, b in zip(logits[k], wires[k, 0], wires[k, 1], strict=True)
-                ]
+                each = zip(logits[k], *wires[k], strict=True)
+                inside = [gate(own, inside[a], inside[b]) for own, a, b in each]
             for s in range(outputs):
                 values[channels + (c * outputs + s) * kernels + k] = inside[s]
     inside = [values[index] for index in range(len(values))]

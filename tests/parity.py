@@ -59,7 +59,6 @@ class SmallModel:
 def small_model(name: str) -> SmallModel:
     arrays = load(name)
     hyper = json.loads(str(arrays["hyperparams_json"]))
-    circuit = Circuit.from_arrays(
-        layers(arrays, "logits/"), layers(arrays, "wires/"), hyper["channels"], bool(hyper["periodic"])
-    )
+    logits, wires = layers(arrays, "logits/"), layers(arrays, "wires/")
+    circuit = Circuit.from_arrays(logits, wires, hyper["channels"], bool(hyper["periodic"]))
     return SmallModel(arrays, circuit, hyper["num_steps"], int(arrays["nch"]))

@@ -40,7 +40,6 @@ def test_by_name_group_and_pattern() -> None:
 
 
 def test_unknown() -> None:
-    with pytest.raises(
-        UsageError, match=r"^Unknown case 'no/such': expected one of train/checkerboard, .*feed-forward/4x16000\.$"
-    ):
+    sentence = r"^Unknown case 'no/such': expected one of train/checkerboard, .*feed-forward/4x16000\.$"
+    with pytest.raises(UsageError, match=sentence):
         select(["train", "no/such"], quick=False)

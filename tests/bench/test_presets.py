@@ -80,11 +80,8 @@ def test_a_line_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert trained[1].endswith("(12.500, 13)")
     assert trained[3] == str(line["last_hard_loss"])
     counted = kept.gates_table(kept.newest()).splitlines()[2].split(" | ")
-    assert counted[2:] == [str(gates[key]) for key in ("structural", "simplified", "once")] + [
-        "-",
-        "-",
-        f"{gates['task']} |",
-    ]
+    structural, simplified, once = (str(gates[key]) for key in ("structural", "simplified", "once"))
+    assert counted[2:] == [structural, simplified, once, "-", "-", f"{gates['task']} |"]
     figures = kept.figures_table(line).splitlines()
     assert figures[2].endswith("| 12.500, 13 |")
     assert figures[-1] == f"| `--task` | {gates['task']} |  |"

@@ -101,9 +101,8 @@ def test_what_does_not_fit_is_told(benches: list[Bench], monkeypatch: pytest.Mon
     monkeypatch.setattr(runner, "open_contender", refuse)
     results = measure(TINY[:1], benches[2:], EFFORT)
     assert results.cases == []
-    assert results.skipped == [
-        {"case": "train/tiny", "engine": "reference", "kind": "does not fit", "why": "Too large."}
-    ]
+    (skipped,) = results.skipped
+    assert skipped == {"case": "train/tiny", "engine": "reference", "kind": "does not fit", "why": "Too large."}
 
 
 def test_card_is_woken_after_other_engines() -> None:

@@ -11,15 +11,8 @@ from benchmarks.same_bits import Outcome, compared, section
 from benchmarks.store import Line, load
 from tests.javascript import node
 
-ONE = Outcome(
-    "gpu",
-    "naga",
-    "llvmpipe",
-    np.array([4, 2], np.float32),
-    np.eye(2, 16, dtype=np.float32),
-    3,
-    np.ones((4, 2), np.uint8),
-)
+LOSSES, LOGITS, FRAMES = np.array([4, 2], np.float32), np.eye(2, 16, dtype=np.float32), np.ones((4, 2), np.uint8)
+ONE = Outcome("gpu", "naga", "llvmpipe", LOSSES, LOGITS, 3, FRAMES)
 HERE = {"machine": {"processor": "P", "cores": 2}}
 
 

@@ -16,12 +16,8 @@ def test_growth(results: Results) -> None:
 
 def test_what_logging_costs(results: Results) -> None:
     assert scaling.logging_share(results, "cpu") is None
-    lines = [
-        line("train/checkerboard", 10.0),
-        line("logged/checkerboard", 12.5),
-        line("train/checkerboard", 1.0, "gpu"),
-    ]
-    found = Results({**results.data, "cases": lines})
+    lines = [line("train/checkerboard", 10.0), line("logged/checkerboard", 12.5)]
+    found = Results({**results.data, "cases": [*lines, line("train/checkerboard", 1.0, "gpu")]})
     assert scaling.logging_share(found, "cpu") == 0.8
     assert scaling.logging_share(found, "gpu") is None
 

@@ -332,11 +332,9 @@ def test_differing_outputs_are_shown() -> None:
 
 def test_damaged_function_file_is_refused(tmp_path: Path) -> None:
     data = json.loads(function_json.to_json(of_kind("classes")))
-    for change, said in (
-        ({"inputs": [3]}, "An input must be an object"),
-        ({"classes": [1, 2]}, "classes must be a list of texts"),
-    ):
-        (tmp_path / "function.json").write_text(json.dumps(data | change))
+    cases = (("inputs", [3], "An input must be an object"), ("classes", [1, 2], "classes must be a list of texts"))
+    for field, value, said in cases:
+        (tmp_path / "function.json").write_text(json.dumps(data | {field: value}))
         with pytest.raises(CircuitError, match=said):
             difflogic.load_function(tmp_path / "function.json")
     (tmp_path / "function.json").write_text("{}")

@@ -81,9 +81,8 @@ def test_grids_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CircuitError, match="choose another size"):
         Grid(life(), 0, 4)
     large = Grid(tangled(60), 100, 100)
-    with pytest.raises(
-        CircuitError, match=r"100x100 cells of \d+ gates have \d+ gates, more than the maximum of 400000"
-    ):
+    sentence = r"100x100 cells of \d+ gates have \d+ gates, more than the maximum of 400000"
+    with pytest.raises(CircuitError, match=sentence):
         formats.export(large, "case", "aiger")
     assert formats.export(large, "case", "verilog")
     with pytest.raises(CircuitError, match=r"The format c does not support --grid: use verilog, aiger"):

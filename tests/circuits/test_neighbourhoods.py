@@ -110,9 +110,8 @@ def test_no_stage_reads_beyond_the_neighbourhood(neighbourhood: str, periodic: b
 def test_equal_cell_beyond_the_neighbourhood_is_not_read() -> None:
     """On a torus of one row the cell above is the cell itself: pruning to the task would read the first of both."""
     config = tiny("line", periodic=True)
-    xor = CellNetlist.build(
-        2, True, [6, 1], [(3, 5), (18, 12)], [19, 13], scenario=Scenario.of(config), neighbourhood="line"
-    )
+    line = {"scenario": Scenario.of(config), "neighbourhood": "line"}
+    xor = CellNetlist.build(2, True, [6, 1], [(3, 5), (18, 12)], [19, 13], **line)
     found = simplify(xor, task=config).netlist
     assert cells(found) <= {3, 4, 5}
 

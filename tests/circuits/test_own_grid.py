@@ -43,9 +43,8 @@ def test_unreachable_states_on_the_grid_need_no_gate() -> None:
     found = simplify(spreading(), to_start=True, size=(3, 9))
     assert found.proved
     assert found.reachable is not None
-    assert (
-        found.reachable.verdict.how == "on 9x3 cells by following both until step 6, where they are in an earlier state"
-    )
+    how = "on 9x3 cells by following both until step 6, where they are in an earlier state"
+    assert found.reachable.verdict.how == how
     assert (gate_count(found.netlist), found.netlist.origin) == (1, (0,))
     assert found.netlist.scenario == replace(SEED, height=3, width=9)
     assert np.array_equal(shown(replace(spreading(), scenario=found.netlist.scenario), 20), shown(found.netlist, 20))

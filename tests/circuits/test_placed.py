@@ -38,9 +38,8 @@ def test_lookup_circuit_shows_its_image_for_ever(preset, height, width, channels
     graph = placed(config)
     assert graph is not None
     size, target = len(graph.outputs), text_picture.decode(config.task.picture, channels)
-    like = CellNetlist.build(
-        size, config.model.periodic, [], [], [wiring.CENTRE] * size, channels, scenario=Scenario.of(config)
-    )
+    scenario, outputs = Scenario.of(config), [wiring.CENTRE] * size
+    like = CellNetlist.build(size, config.model.periodic, [], [], outputs, channels, scenario=scenario)
     netlist = to_netlist(graph, like)
     shown = netlist.rollout(invariant.start_of(netlist)[None], steps + 5)[1:, 0, ..., :channels]
     assert (shown[steps - 1 :] == target).all()

@@ -135,12 +135,8 @@ def test_file_is_recognised(data: dict[str, Any], tmp_path: Path) -> None:
 def test_gates_of_many_inputs_and_constants_are_read() -> None:
     devices = {f"i_{index}": {"type": "Button", "bits": 1} for index in range(4)}
     devices |= {"one": {"type": "Constant", "constant": "1"}, "yes": {"type": "True"}, "no": {"type": "False"}}
-    devices |= {
-        "same": {"type": "Repeater"},
-        "nand": {"type": "Nand", "inputs": 4},
-        "xor": {"type": "Xor", "inputs": 3},
-    }
-    devices |= {f"o_{channel}": {"type": "Lamp"} for channel in range(4)}
+    devices |= {"nand": {"type": "Nand", "inputs": 4}, "xor": {"type": "Xor", "inputs": 3}}
+    devices |= {"same": {"type": "Repeater"}} | {f"o_{channel}": {"type": "Lamp"} for channel in range(4)}
     connectors = [connector(f"i_{index}", "nand", f"in{index + 1}") for index in range(3)]
     connectors += [connector("same", "nand", "in4"), connector("i_3", "same", "in")]
     connectors += [connector(name, "xor", f"in{index + 1}") for index, name in enumerate(("nand", "one", "i_0"))]
@@ -287,9 +283,8 @@ def test_export_is_read_as_the_same_circuit(form: Any, cell: CellNetlist, seed: 
             frames = [(each.periodic, each.visible, each.neighbourhood, each.origin)
                       for each in (held, source.load(file).netlist)]  # fmt: skip
             assert frames[0] == frames[1]
-        file.write_bytes(
-            re.sub(rb"#.*" if form is blif else rb"c\ndiff.*", b"", file.read_bytes())
-        )  # as ABC leaves comments out
+        # As ABC leaves comments out.
+        file.write_bytes(re.sub(rb"#.*" if form is blif else rb"c\ndiff.*", b"", file.read_bytes()))
         assert difflogic.prove(netlist, file, judges=["difflogic"]).proved
 
 

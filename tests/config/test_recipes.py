@@ -140,9 +140,8 @@ def test_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, An
 
 
 def test_wrong_recipe_is_one_sentence() -> None:
-    with pytest.raises(
-        ConfigError, match=r"^Unknown recipe 'robsut' \(did you mean robust\?\): expected one of robust, paper"
-    ):
+    sentence = r"^Unknown recipe 'robsut' \(did you mean robust\?\): expected one of robust, paper"
+    with pytest.raises(ConfigError, match=sentence):
         recipes.applied("robsut", presets.get("checkerboard"))
 
 

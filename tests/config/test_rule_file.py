@@ -37,9 +37,8 @@ def test_arrays_are_read(dtype: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"01" * 255, b"2" * 512, b"g" * 128, b"\xff" * 128, b"\x93NUMPY\x01\x00"])
 def test_other_text_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "rule").write_bytes(content)
-    with pytest.raises(
-        ConfigError, match=r"is not a rule table: expected 512 digits 0 and 1, or 128 hexadecimal digits"
-    ):
+    sentence = "is not a rule table: expected 512 digits 0 and 1, or 128 hexadecimal digits"
+    with pytest.raises(ConfigError, match=sentence):
         customise.load_rule(tmp_path / "rule")
 
 

@@ -398,7 +398,6 @@ def test_optimiser_gets_every_number_of_the_configuration() -> None:
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 0), (5, 5), (6, 5)])
 def test_learning_rate_that_cannot_fall_is_refused(begin: int, end: int) -> None:
-    with pytest.raises(
-        ConfigError, match=rf"^schedule\.end must be later than schedule\.begin, {begin}, .* got {end}\.$"
-    ):
+    sentence = rf"^schedule\.end must be later than schedule\.begin, {begin}, .* got {end}\.$"
+    with pytest.raises(ConfigError, match=sentence):
         SMALL.with_(schedule={"share": 0.5, "begin": begin, "end": end})

@@ -58,9 +58,8 @@ def test_soft_and_hard_gates_equal_the_authors() -> None:
     np.testing.assert_allclose(softmax(logits), arrays["gates/soft"], atol=tolerances.STATE_ATOL)
     np.testing.assert_allclose((inputs * soft).sum(1), arrays["gates/out_soft"], atol=tolerances.STATE_ATOL)
     np.testing.assert_array_equal(np.eye(16)[gate_ids], arrays["gates/hard"])
-    np.testing.assert_allclose(
-        (inputs * gates.TABLE[gate_ids]).sum(1), arrays["gates/out_hard"], atol=tolerances.STATE_ATOL
-    )
+    outputs = (inputs * gates.TABLE[gate_ids]).sum(1)
+    np.testing.assert_allclose(outputs, arrays["gates/out_hard"], atol=tolerances.STATE_ATOL)
 
 
 def test_softmax_survives_large_logits() -> None:

@@ -55,10 +55,8 @@ def test_gates_are_vector_instructions(engine: CpuEngine, tmp_path: Path) -> Non
 def test_other_processors_train_to_the_same_bits(tmp_path: Path) -> None:
     features = "+sse4.2,+popcnt,+avx,+avx2,+fma,+bmi,+bmi2"
     training = "train-checkerboard", "--small", "--epochs", "3", "--seed", "3", "--engine", "cpu", "--out"
-    for name, settings in {
-        "here": {},
-        "there": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features},
-    }.items():
+    haswell = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
+    for name, settings in (("here", {}), ("there", haswell)):
         command = [sys.executable, "-m", "difflogic", *training, tmp_path / name]
         subprocess.run(command, env={**os.environ, **settings}, capture_output=True, check=True)
     assert "AVX2" in (tmp_path / "there" / "summary.txt").read_text()

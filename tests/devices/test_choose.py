@@ -47,9 +47,8 @@ def test_a_gpu_and_a_processor_are_measured(gpu: list[EngineInfo], config: Confi
     assert placement.engine.info is HARDWARE
     assert candidate.open().info.engine == "cpu"
     assert candidate.opening_seconds() in (choose.COMPILED_SECONDS, choose.COMPILING_SECONDS)
-    assert placement.reason == (
-        "auto found the hardware GPU Quick 9000, and measures the first epochs on it and on the CPU engine"
-    )
+    reason = "auto found the hardware GPU Quick 9000, and measures the first epochs on it and on the CPU engine"
+    assert placement.reason == reason
 
 
 def test_what_was_found_is_remembered(gpu: list[EngineInfo], config: Config) -> None:

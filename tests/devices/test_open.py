@@ -60,9 +60,8 @@ def test_what_is_asked_for_is_never_replaced(adapters: list[Any]) -> None:
 def test_unknown_engines(selector: str) -> None:
     with pytest.raises(UsageError) as caught:
         place(selector)
-    assert (
-        str(caught.value) == f"Unknown engine {selector!r}: expected auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME."
-    )
+    expected = "expected auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME."
+    assert str(caught.value) == f"Unknown engine {selector!r}: {expected}"
 
 
 @pytest.mark.parametrize("name", ["cpu", "reference"])

@@ -26,11 +26,7 @@ POPULATION = 4
 @pytest.fixture(scope="module")
 def engines() -> list[Engine]:
     """Every adapter that is here, in this process the software ones, and two that compute on the processor."""
-    return [
-        *(open_engine(f"gpu:{each.index}") for each in gpu_adapters()),
-        open_engine("cpu"),
-        open_engine("reference"),
-    ]
+    return [open_engine(name) for name in (*(f"gpu:{each.index}" for each in gpu_adapters()), "cpu", "reference")]
 
 
 class StopAt(Observer):

@@ -260,13 +260,8 @@ def test_what_is_known_to_be_slower_is_not_measured(tuner: Make, config: Config,
             (each.chunks_per_workgroup, each.workgroup_size) for each in calls if each.forward_workgroup_size == 0
         )
     )
-    assert swept == [
-        (8, 8),
-        (1, 8),
-        (1, 16),
-        (2, 8),
-        (2, 16),
-    ]  # of each lanes one size too many, and lanes 4 not at all
+    # Of each lanes one size too many, and lanes 4 not at all.
+    assert swept == [(8, 8), (1, 8), (1, 16), (2, 8), (2, 16)]
     rounds = [calls.count(LaunchConfig(wg, 1)) for wg in (8, 16)]
     steps = config.task.steps
     assert rounds == [3 * (1 + 4 * steps), 3 * (1 + steps)]  # one round for what is clearly slower

@@ -57,9 +57,8 @@ def test_what_it_cannot_do_is_told() -> None:
     for derivative in (jax.jacfwd, jax.hessian, twice, along):
         # Compiled before it is differentiated, after it, and not at all.
         for asked in (derivative(loss), jax.jit(derivative(loss)), derivative(jax.jit(loss))):
-            with pytest.raises(
-                UsageError, match=r"Circuits have only first-order reverse-mode derivatives: use jax\.grad"
-            ):
+            sentence = r"Circuits have only first-order reverse-mode derivatives: use jax\.grad"
+            with pytest.raises(UsageError, match=sentence):
                 asked(logits)
     for function in (layer, jax.jit(layer)):
         with pytest.raises(DataError, match=r"x must have shape \[6, 5\], got \[5, 5\]"):

@@ -106,9 +106,8 @@ def test_hard_circuit_is_that_of_chosen_wires(engine: Engine) -> None:
     job = learned(8)
     state, _, evaluation = train(engine, job, start(job, noise=2.0), 3)
     circuit = job.circuit.with_logits(state.logits)
-    assert any(
-        (one != two[..., 0]).any() for one, two in zip(circuit.chosen.update_wires, circuit.update_wires, strict=True)
-    )
+    wires = zip(circuit.chosen.update_wires, circuit.update_wires, strict=True)
+    assert any((one != two[..., 0]).any() for one, two in wires)
     states = CellNetlist.from_circuit(circuit).rollout(job.probes, job.config.task.steps)
     assert (states[-1][..., :1] != job.targets(job.probes)).sum() == evaluation.hard_loss
     for each in (circuit, decided(circuit)):

@@ -72,9 +72,8 @@ def test_both_find_the_same(name: str, guided: bool) -> None:
     gates = np.random.default_rng(3).integers(0, 16, job.circuit.gates)
     ours, reference = CpuLocalSearch(job), ReferenceLocalSearch(job)
     np.testing.assert_array_equal(ours.wrong(gates), reference.wrong(gates))
-    costs = (
-        np.random.default_rng(4).integers(1, 9, search.fresh_costs(job.config, len(job.probes)).shape).astype(np.uint32)
-    )
+    shape = search.fresh_costs(job.config, len(job.probes)).shape
+    costs = np.random.default_rng(4).integers(1, 9, shape).astype(np.uint32)
     np.testing.assert_array_equal(ours.slopes(gates, costs), reference.slopes(gates, costs))
     found = searched(ours, job, gates, 2, guided)
     assert found == searched(reference, job, gates, 2, guided)

@@ -237,9 +237,8 @@ def test_another_task_is_not_compared(name, changed):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_papers_own_task_is(name):
     """Trained for longer, by another recipe, with another seed; its rule written as a table."""
-    config = presets.get(name).with_(
-        seed=7, train={"epochs": 9000}, optimizer={"lr": 0.01}, model={"wiring_per_kernel": True}
-    )
+    trained = {"seed": 7, "train": {"epochs": 9000}, "optimizer": {"lr": 0.01}, "model": {"wiring_per_kernel": True}}
+    config = presets.get(name).with_(**trained)
     assert paper.published(config) == PUBLISHED[name]
     if config.task.rule:
         table = np.packbits(rules.table(config.task.rule)).tobytes().hex()

@@ -145,9 +145,8 @@ def test_a_picture_that_is_lost(tmp_path: Path) -> None:
 def test_a_picture_that_was_wrong_within_its_cycle() -> None:
     """Hidden channels count to three; the image is right at steps 4, 6 and 7, and step 7 is the state of step 4."""
     scenario = Scenario("zeros", 3, 3, steps=6)
-    counted = CellNetlist.build(
-        3, False, [12, 8, 3], [(13, 13), (13, 22), (13, 13)], [27, 28, 29], visible=1, scenario=scenario
-    )
+    wires, outputs = [(13, 13), (13, 22), (13, 13)], [27, 28, 29]
+    counted = CellNetlist.build(3, False, [12, 8, 3], wires, outputs, visible=1, scenario=scenario)
     states = counted.steps(np.zeros((1, 3, 3, 3), np.uint8), 8)
     assert [int(state[0, 1, 1, 0]) for state in states] == [1, 0, 1, 1, 0, 1, 1, 0]
     found = proof.decide(proof.Claim("one-start", counted, scenario, np.ones((3, 3, 1), np.uint8)))
@@ -183,9 +182,8 @@ def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.Monkey
     rule = kept_run(tmp_path / "rule", life, learned(life))
     with pytest.raises(UsageError, match=r"applies to every grid size: omit `size`\."):
         proved(rule, size=(9, 9))
-    zeros = keeper_config(
-        2, {"target": "picture", "height": 3, "width": 3, "steps": 1, "start": "zeros", "picture": ("...",) * 3}
-    )
+    task = {"target": "picture", "height": 3, "width": 3, "steps": 1, "start": "zeros", "picture": ("...",) * 3}
+    zeros = keeper_config(2, task)
     with pytest.raises(UsageError, match="depends on the border of its grid"):
         proved(kept_run(tmp_path / "zeros", zeros, keeper(2)), size=(9, 9))
     monkeypatch.setattr(proof.memory, "free_memory", lambda: 1000)

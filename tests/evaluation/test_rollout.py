@@ -146,13 +146,11 @@ def test_a_picture_lies_in_the_middle_where_its_seed_is():
 
 def test_other_tasks_on_other_grids():
     board = resized(keeper_config(2, {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}), 6, 7)
-    assert np.array_equal(
-        job.fixed_target(board.task)[..., 0], [[(x // 2 + y // 2) % 2 for x in range(7)] for y in range(6)]
-    )
+    squares = [[(x // 2 + y // 2) % 2 for x in range(7)] for y in range(6)]
+    assert np.array_equal(job.fixed_target(board.task)[..., 0], squares)
     assert rehearsal.fresh_starts(board, 5, KEY).shape == (5, 6, 7, 2)
-    assert not np.array_equal(
-        rehearsal.fresh_starts(board, 1, KEY), rehearsal.fresh_starts(board, 1, prng.split(KEY)[0])
-    )
+    one, other = (rehearsal.fresh_starts(board, 1, key) for key in (KEY, prng.split(KEY)[0]))
+    assert not np.array_equal(one, other)
     life = {"target": "rule", "rule": "B3/S23", "start": "boards", "height": 3, "width": 3, "steps": 1}
     config = keeper_config(1, life)
     assert resized(config, 3, 3).task.start == "boards"

@@ -50,9 +50,8 @@ class Header:
         lines = (ROOT / f"{kernel}.wgsl").read_text().splitlines()
         opening = lines[: next(i for i, line in enumerate(lines) if not line.startswith("//"))]
         text = "\n".join(line.removeprefix("//").removeprefix(" ") for line in opening)
-        header = re.search(
-            r"^Reference: (.*)\nDispatch: (.*?)\nShapes(?:, per model)?: (.*)", text, re.MULTILINE | re.DOTALL
-        )
+        pattern = r"(?ms)^Reference: (.*)\nDispatch: (.*?)\nShapes(?:, per model)?: (.*)"
+        header = re.search(pattern, text)
         assert header, f"{kernel}.wgsl must open with its Reference, Dispatch and Shapes"
         return cls(*header.groups())
 

@@ -54,9 +54,8 @@ def circuits(shape: Shape, trees: bool = False) -> list[Circuit]:
     drawn = []
     for m in range(M):
         rng = np.random.default_rng(m)
-        circuit = random_circuit(
-            rng, shape.channels, periodic=shape.periodic, per_kernel=True, trees=trees, unique=trees
-        )
+        options = {"periodic": shape.periodic, "per_kernel": True, "trees": trees, "unique": trees}
+        circuit = random_circuit(rng, shape.channels, **options)
         first = circuit.update_wires[0]
         source = rng.integers(0, shape.channels, first.shape) if m else np.maximum(first, shape.channels)
         drawn.append(replace(circuit, update_wires=(source, *circuit.update_wires[1:])))
@@ -165,9 +164,8 @@ def backward_inputs(
         "d_next": uniform(rng, M, 9 * shape.channels, shape.cells) - np.float32(0.5),
         "partials": uniform(rng, M, r.plan.blocks, 4, layout.instances, 4),
     }
-    for nodes, coefs, layout, wiring in zip(
-        inputs["kept"], inputs["coefficients"], r.layouts, r.plan.wirings, strict=True
-    ):
+    models = zip(inputs["kept"], inputs["coefficients"], r.layouts, r.plan.wirings, strict=True)
+    for nodes, coefs, layout, wiring in models:
         c0, ca, cb, cab = coefs[layout.instance_gates[: wiring.inner]].T[:, :, None]
         for _ in range(wiring.tree_levels - 1):  # level by level: what a round reads wrong, the next does not
             a, b = (nodes[layout.wires[: wiring.inner, side]] for side in (0, 1))

@@ -107,9 +107,8 @@ def test_corners(device: GpuDevice, shape: Shape, probes: int) -> None:
         r.put("control", CONTROL)
         r.run(*r.work.corners)
         got = r.get("corners", steps, r.plan.corner_samples, 2, dtype=np.uint32)
-    assert_matches_reference(
-        got[:, :, first : first + shape.batch], lambda m, corners: draw_corners(shape, CONTROL[m], corners)
-    )
+    drawn = got[:, :, first : first + shape.batch]
+    assert_matches_reference(drawn, lambda m, corners: draw_corners(shape, CONTROL[m], corners))
     np.testing.assert_array_equal(got[:, :, :first], before[:, :, :first])
 
 
@@ -199,9 +198,8 @@ def test_earlier_losses(device: GpuDevice, shape: Shape) -> None:
 @pytest.mark.parametrize("part", [1, 8])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_pool_is_drawn_from(device: GpuDevice, shape: Shape, part: int) -> None:
-    pool = np.random.default_rng(8).integers(
-        0, 2, (M, part * shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8
-    )
+    sizes = (M, part * shape.batch, shape.height, shape.width, shape.channels)
+    pool = np.random.default_rng(8).integers(0, 2, sizes, dtype=np.uint8)
     with rig(device, circuits(shape), shape, batch_source=BatchSource(pool=part * shape.batch)) as r:
         r.put("control", CONTROL)
         r.put("pool", np.stack([pool_words(each) for each in pool]))

@@ -76,9 +76,8 @@ def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
 
 def test_a_chunk_is_split_where_its_levels_fit(hardware: Adapter, device: GpuDevice) -> None:
     """Two levels' slots fill the 16 KiB that every device has; wider ones need more."""
-    board, lizard = (
-        flat_layout(Circuit.initial(preset.model, 1)) for preset in (presets.checkerboard(), presets.lizard())
-    )
+    models = (presets.checkerboard().model, presets.lizard().model)
+    board, lizard = (flat_layout(Circuit.initial(model, 1)) for model in models)
     limit = "max-compute-workgroup-storage-size"
 
     def split(layout: Layout, allowed: int, side: int = 16) -> bool:
@@ -153,9 +152,8 @@ def test_a_model_too_large_is_refused_before_anything_is_made(adapter: Adapter) 
     config = presets.checkerboard().with_(train={"batch": 20000})
     circuit = Circuit.initial(config.model, 23)
     job = replace(make_job(), config=config, circuit=circuit)
-    with pytest.raises(
-        LimitError, match=r"^The buffer 'states' needs 165\.\d MB, but this device binds at most 134\.2"
-    ):
+    sentence = r"^The buffer 'states' needs 165\.\d MB, but this device binds at most 134\.2"
+    with pytest.raises(LimitError, match=sentence):
         on_device(device, [job], [start(job)])
 
 
@@ -224,9 +222,8 @@ def test_software_keeps_nodes_by_the_machines_memory(
 
 
 def test_too_little_memory_names_the_least(adapter: Adapter, device: GpuDevice) -> None:
-    least = re.compile(
-        r"The smallest plan needs [\d.]+ MB, but --max-memory allows 0\.0 MB: allow at least ([\d.]+) MB"
-    )
+    words = r"The smallest plan needs [\d.]+ MB, but --max-memory allows 0\.0 MB: allow at least ([\d.]+) MB"
+    least = re.compile(words)
     with pytest.raises(LimitError, match=least) as raised:
         plan(adapter, device.limits, max_memory=1)
     found = least.search(str(raised.value))

@@ -66,8 +66,7 @@ def test_results_hold_for_one_adapter_driver_and_shape(device: GpuDevice, plan: 
 def test_measurements_that_are_none_are_ignored_with_a_sentence(
     variants: object, device: GpuDevice, plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tuning_cache.MEASURED.write(
-        tuning_cache.key_of(device.adapter, plan), {"adapter": device.adapter.name, "variants": variants}
-    )
+    key = tuning_cache.key_of(device.adapter, plan)
+    tuning_cache.MEASURED.write(key, {"adapter": device.adapter.name, "variants": variants})
     assert not tuning_cache.Measured(device.adapter, plan).seconds
     assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err

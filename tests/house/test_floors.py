@@ -13,9 +13,8 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGE = CHECKOUT / "difflogic"
-GROUND = sorted(
-    file for room in (".", "system", "core", "config", "model", "engine") for file in (PACKAGE / room).glob("*.py")
-)
+ROOMS = (".", "system", "core", "config", "model", "engine")
+GROUND = sorted(file for room in ROOMS for file in (PACKAGE / room).glob("*.py"))
 
 OWN_PACKAGES = {
     "config/document.py": {"tomli_w"},

@@ -93,9 +93,8 @@ def test_an_input_may_be_an_output() -> None:
     text = f'{{{head}, "gates": [], "outputs": ["in[0][3]"]}}'
     x = np.zeros((1, 3, 4, 1), dtype=np.uint8)
     x[0, 1, 3] = 1
-    assert np.array_equal(netlist_json.from_json(text).rollout(x, 1)[1], np.roll(x, 1, axis=2)), (
-        "the left neighbour, wrapped"
-    )
+    state = netlist_json.from_json(text).rollout(x, 1)[1]
+    assert np.array_equal(state, np.roll(x, 1, axis=2)), "the left neighbour, wrapped"
 
 
 @pytest.mark.parametrize(

@@ -318,10 +318,9 @@ def test_training_is_told_paused_and_begun_again(opened: Opened) -> None:
     page.see("Training.", "#status")
     page.click("#more > summary")
     page.click("#reseed")
-    page.wait(
-        "document.getElementById('figures').innerText.includes(`1, seed ${document.getElementById('seed').value}`)"
-    )
-    assert page.js("document.getElementById('seed').value") != "23"
+    seed = "document.getElementById('seed').value"
+    page.wait(f"document.getElementById('figures').innerText.includes(`1, seed ${{{seed}}}`)")
+    assert page.js(seed) != "23"
 
 
 @pytest.fixture(scope="module")

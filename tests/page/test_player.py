@@ -339,9 +339,8 @@ def test_it_gives_up_when_the_command_does(page: Page, name: str) -> None:
         ]
         judged = [{"epoch": row.epoch, "wrong": row.hard_loss} for row in rows if row.hard_loss is not None]
         given.append([[None if np.isnan(loss) else loss for loss in losses], judged])
-        expected.append(
-            [stalled.why(rows, MOST, epochs, config) or "", bool(judged) and stalled.is_milestone(rows, config)]
-        )
+        why = stalled.why(rows, MOST, epochs, config) or ""
+        expected.append([why, bool(judged) and stalled.is_milestone(rows, config)])
     found = page.js(
         f"""{json.dumps(given)}.map(([losses, judged]) => {{
         const preset = plans.presets["{name}"], numbers = plans.constants;

@@ -61,9 +61,8 @@ def test_it_is_what_a_device_is_given(name: str) -> None:
     with closing(GpuModel(watched, [job], run.plan)) as model:
         model.fill([TrainState.initial(job)])
         lists = (model.workspace.coefficients, model.train_step, model.workspace.evaluation)
-        assert [shape_of(each) for each in lists] == [
-            shape_of(each) for each in (run.init, run.train_step, run.evaluation)
-        ]
+        expected = (run.init, run.train_step, run.evaluation)
+        assert [shape_of(each) for each in lists] == [shape_of(each) for each in expected]
         recorded = run.device.buffers
         assert [(each.label, each.size) for each in watched.made] == [(each.name, each.size) for each in recorded]
         places = {id(buffer): number for number, buffer in enumerate(recorded)}
@@ -102,7 +101,5 @@ def test_it_is_planned_for_default_limits(software: bool) -> None:
 
 
 def test_it_needs_no_gpu() -> None:
-    script = (
-        "import sys; from difflogic.page.plans import page_data; page_data(['draw']); assert 'wgpu' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    draws = "from difflogic.page.plans import page_data; page_data(['draw'])"
+    subprocess.run([sys.executable, "-c", f"import sys; {draws}; assert 'wgpu' not in sys.modules"], check=True)

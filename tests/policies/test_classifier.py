@@ -171,9 +171,8 @@ def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     x, labels = rows(30, 6)
     # Columns in another order, one more, and a label that it never saw: the rows with it are never right.
     labels = np.where(np.arange(30) < 1, "unseen", labels)
-    other = csv_of(
-        tmp_path / "other.csv", np.c_[x[:, [2, 1, 0]], np.arange(30)], labels, "noise,height,width (cm),n,kind"
-    )
+    columns = np.c_[x[:, [2, 1, 0]], np.arange(30)]
+    other = csv_of(tmp_path / "other.csv", columns, labels, "noise,height,width (cm),n,kind")
     code, told = refusal(capsys, "evaluate", function, "--data", other)
     assert (code, "which column contains the labels?" in told) == (2, True)
     found = difflogic.evaluate(function, data=load_table(other, "kind"))

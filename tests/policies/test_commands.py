@@ -108,9 +108,8 @@ def test_it_is_simplified_proved_pruned_and_judged(trained, tmp_path):
     report = json.loads(run("simplify", trained, "-o", small, "--json"))
     assert report["equal"]
     assert report["gates"]["after"] <= report["gates"]["before"]
-    assert "Equal: the two have the same action for every observation." in run(
-        "prove", trained, small, "--judge", "difflogic"
-    )
+    proof = run("prove", trained, small, "--judge", "difflogic")
+    assert "Equal: the two have the same action for every observation." in proof
     report = json.loads(run("simplify", small, "--task", "-o", task, "--json"))
     assert report["task_only"]["after"] >= 0.9 * worlds.STEPS
     document = json.loads(run("evaluate", task, "--starts", 30, "--json"))
@@ -242,10 +241,8 @@ def test_train_is_the_same_road(trained, tmp_path, capsys):
 def test_attempts_are_one_run_for_every_command(tmp_path):
     file, out = tmp_path / "signs.toml", tmp_path / "runs/signs"
     file.write_text(config(steps=512, seed=4, evaluation={"threshold": 9.0}).to_toml())
-    told = [
-        json.loads(line)
-        for line in run("train", "--config", file, "--until-solved", "--out", out, "--json").splitlines()
-    ]
+    lines = run("train", "--config", file, "--until-solved", "--out", out, "--json").splitlines()
+    told = [json.loads(line) for line in lines]
     assert len(told[-1]["attempts"]) > 1
     assert told[-1]["attempts"][-1]["status"] == "solved"
     entry = json.loads(run("runs", out, "--json"))

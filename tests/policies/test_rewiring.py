@@ -93,11 +93,8 @@ def test_classifier_with_replaced_candidates_resumes_and_loads(tmp_path, monkeyp
     monkeypatch.setattr(classifier, "REWIRING_UPDATES", 20)
     x, labels = rows()
     table = difflogic.LabelledTable.of(x, labels, ["width", "height", "noise"])
-    fields = {
-        "steps": 8000,
-        "table": {"batch_size": 32, "rewiring": 1.0},
-        "logic": {"widths": [60, 60], "candidates": 4},
-    }
+    fields = {"steps": 8000, "table": {"batch_size": 32, "rewiring": 1.0}}
+    fields |= {"logic": {"widths": [60, 60], "candidates": 4}}
     whole = difflogic.fit(table=table, engine="cpu", set=fields, out=tmp_path / "whole")
     first = Circuit.feed_forward([whole.best.agent.actor.thermometer.bits, 60, 60], seed=whole.config.seed)
     new = whole.best.circuit

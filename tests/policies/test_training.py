@@ -41,9 +41,8 @@ def untimed(path):
 
 
 def test_fit_takes_an_environment_and_resumes(tmp_path):
-    fields = {
-        name: value for name, value in config().to_dict().items() if name in ("steps", "logic", "ppo", "evaluation")
-    }
+    settings = config().to_dict()
+    fields = {name: settings[name] for name in ("steps", "logic", "ppo", "evaluation")}
     run = difflogic.fit("test/Signs-v0", out=tmp_path / "run", engine="cpu", set=fields | {"steps": 256})
     more = difflogic.fit(resume=tmp_path / "run", steps=512)
     assert (run.epoch, more.epoch, more.config.environment.id) == (256, 512, "test/Signs-v0")
@@ -235,10 +234,9 @@ def test_it_stops_at_the_first_evaluation_that_is_good_enough():
     assert run.complete
     assert run.epoch <= 8192
     assert run.epoch % 512 == 0
+    aim = config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf})
     with pytest.raises(UsageError, match="defines no return at which it is solved"):
-        Trainer(config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}), CPU).run(
-            stop_when_solved=1
-        )
+        Trainer(aim, CPU).run(stop_when_solved=1)
 
 
 def test_episodes_without_an_end_are_cut_off_which_training_and_evaluation_announce(tmp_path, monkeypatch):

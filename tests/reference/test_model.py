@@ -39,9 +39,8 @@ def test_an_epoch_is_one_engine_step_on_the_notebooks_data(fire_rate: float, los
         x, masks, data_key, train_key = epoch_data(job, state)
         y = np.zeros_like(x)
         y[..., :loss_channels] = job.target
-        circuit, optimizer, metrics = ReferenceEngine().train_step(
-            circuit, optimizer, Batch(x, y, T, loss_channels, masks)
-        )
+        batch = Batch(x, y, T, loss_channels, masks)
+        circuit, optimizer, metrics = ReferenceEngine().train_step(circuit, optimizer, batch)
         model.train(1)
         state = model.states()[0]
         assert_same_state(state, TrainState(circuit.flat_logits(), optimizer, data_key, train_key, epoch))

@@ -43,9 +43,8 @@ def test_five_clipped_steps_from_the_authors_gradients() -> None:
     for step in range(5):
         control[c.STEP] = step + 1
         adamw(Hyper(lr=0.05), control, PRIMITIVES[f"opt/g{step}"], logits, mu, nu)
-        np.testing.assert_allclose(
-            logits, PRIMITIVES[f"opt/p{step + 1}"], rtol=0, atol=tolerances.STEP_ATOL_SAME_GRADIENTS
-        )
+        expected = PRIMITIVES[f"opt/p{step + 1}"]
+        np.testing.assert_allclose(logits, expected, rtol=0, atol=tolerances.STEP_ATOL_SAME_GRADIENTS)
 
 
 @pytest.mark.parametrize("periodic", [False, True])

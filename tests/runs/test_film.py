@@ -112,9 +112,8 @@ def test_of_one_row_all_steps_are_shown_downwards() -> None:
     np.testing.assert_array_equal(shown[1, :2, :, 0], rows[:2])
     assert (shown[1, 2] == film.PAPER).all()
     picture = Image.open(io.BytesIO(film.strip(frames, ["step 0", "step 1", "step 2"], 4)))
-    assert [picture.getpixel((film.MARGIN + 4 * x + 1, film.MARGIN + 9)) for x in range(3)] == 2 * [(0, 0, 0)] + [
-        (255, 255, 255)
-    ]
+    seen = [picture.getpixel((film.MARGIN + 4 * x + 1, film.MARGIN + 9)) for x in range(3)]
+    assert seen == [(0, 0, 0), (0, 0, 0), (255, 255, 255)]
 
 
 def test_a_long_row_of_many_steps_is_thinned() -> None:

@@ -381,9 +381,8 @@ def test_every_field_of_a_configuration_can_be_set(opened, live):
                         for kind in ("automata", "agents"))  # fmt: skip
     # Those two sections come with samples, and a form brings none.
     wanted = [path for path in told if not path.startswith(("data.", "plugin."))]
-    shown = (
-        "[...document.querySelectorAll(\".more [name^='set.']\")].filter((e) => e.checkVisibility()).map((e) => e.name)"
-    )
+    fields = "[...document.querySelectorAll(\".more [name^='set.']\")]"
+    shown = f"{fields}.filter((e) => e.checkVisibility()).map((e) => e.name)"
     page.js("document.querySelectorAll('details').forEach((each) => (each.open = true))")
     page.js("new Promise(requestAnimationFrame)")
     assert sorted(page.js(shown)) == sorted(f"set.{path}" for path in wanted)
@@ -497,9 +496,8 @@ def test_runs_over_each_other(opened, live, trained):
     page.see("Compare 2 runs")
     page.click(".selection .button")
     page.see("Compare runs", "h1")
-    page.wait(
-        "document.querySelectorAll('.curves .line.run-0:not(.thin), .curves .line.run-1:not(.thin)').length === 4"
-    )
+    thick = ", ".join(f".curves .line.run-{run}:not(.thin)" for run in (0, 1))
+    page.wait(f"document.querySelectorAll('{thick}').length === 4")
     assert page.js("document.querySelectorAll('.compared tbody tr').length") == 2
     page.see("population\t1\t2", ".settings")
     assert "optimizer.lr" not in page.text(".settings")

@@ -20,9 +20,8 @@ PHONE = 390
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     """The page of four trials: two with a value, one without, one that failed."""
-    spec = described(
-        {"optimizer.lr": "0.01:1:log", "optimizer.clip_by": ["element", "norm"]}, method="random", trials=9
-    )
+    over = {"optimizer.lr": "0.01:1:log", "optimizer.clip_by": ["element", "norm"]}
+    spec = described(over, method="random", trials=9)
     trials = [
         Trial(number, {"optimizer.lr": lr, "optimizer.clip_by": by}, status, value, Outcome("complete", error=error))
         for number, (lr, by, status, value, error) in enumerate(

@@ -47,9 +47,8 @@ def test_reference_has_the_parameters_of_its_kernel(kernel: ArrayKernel) -> None
     """Parameters have the same names and order, after those that are chosen when a pipeline or uniform is made."""
     module = reference_of(kernel)
     assert f"`{kernel.name}.wgsl`" in module.__doc__
-    arguments = [
-        name for name in inspect.signature(getattr(module, kernel.name)).parameters if "transpose_" not in name
-    ]
+    parameters = inspect.signature(getattr(module, kernel.name)).parameters
+    arguments = [name for name in parameters if "transpose_" not in name]
     in_place = kernel.name == "adam"
     bound = [
         each.name for each in kernel.source.bindings if each.access == "read" or (in_place and each.access != "uniform")

@@ -196,7 +196,6 @@ def test_two_devices_in_one_operation(gpu: Device) -> None:
 def test_too_much_memory_is_refused(gpu: Device, arrays: GpuArrays) -> None:
     number = Tensor(1.0, gpu)
     many = arrays.device.limits["max-storage-buffer-binding-size"] // 4 + 1
-    with pytest.raises(
-        LimitError, match=r"An array of \d+ MB is too large for this device, which binds at most \d+ MB"
-    ):
+    sentence = r"An array of \d+ MB is too large for this device, which binds at most \d+ MB"
+    with pytest.raises(LimitError, match=sentence):
         arrays.expand((many,), number.data)

@@ -121,9 +121,8 @@ def test_stop_when_solved_counts_models(stop: int, epochs: int, config: Config, 
 def test_summary_has_success_rate_and_interval(config: Config, one: Engine) -> None:
     run = Trainer(config, Troupe(one, {})).run(population=M)
     lines = run.summary.splitlines()
-    assert lines[0] == (
-        "Solved: right on all 4 evaluation grids (seed 24, epoch 12); 1 of 3 models are right at epoch 12."
-    )
+    solved = "Solved: right on all 4 evaluation grids (seed 24, epoch 12); 1 of 3 models are right at epoch 12."
+    assert lines[0] == solved
     assert "Success rate:    33.3 % (1 of 3), 95 % Wilson interval 6.1 % to 79.2 %" in lines
     assert "First solved:    epoch 5 at best, 7.5 in the median" in lines
     assert "Lost again:      1 (solved at an earlier evaluation): seed 23" in lines
@@ -196,9 +195,8 @@ def test_engine_trains_models_one_by_one(config: Config, one: Engine) -> None:
     troupe = Troupe(one, {})
     run = Trainer(config, troupe).run(population=2)
     actors = [Scripted(one, {}) for _ in range(2)]
-    models = SequentialModels(
-        [actor.play(member.job, member.state) for actor, member in zip(actors, run.members, strict=True)]
-    )
+    pairs = zip(actors, run.members, strict=True)
+    models = SequentialModels([actor.play(member.job, member.state) for actor, member in pairs])
     assert models.epochs_per_call() == 1
     models.train(2)
     assert [actor.calls for actor in actors] == [[2], [2]]

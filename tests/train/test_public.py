@@ -137,7 +137,6 @@ def test_presets_print_short(name: str) -> None:
 
 def test_a_batch_prints_its_shapes() -> None:
     grid = np.zeros((2, 5, 6, 2), dtype=np.float32)
-    assert repr(difflogic.Batch(grid, grid, steps=3)) == (
-        "Batch(x=float32[2, 5, 6, 2], y=float32[2, 5, 6, 2], steps=3)"
-    )
+    shown = "Batch(x=float32[2, 5, 6, 2], y=float32[2, 5, 6, 2], steps=3)"
+    assert repr(difflogic.Batch(grid, grid, steps=3)) == shown
     assert_short(difflogic.Batch(grid.tolist(), grid.tolist(), steps=3))

@@ -71,9 +71,8 @@ def test_first_compared_step_counts() -> None:
 def test_nothing_grows_from_identical_cells(start: str) -> None:
     picture = {"start_picture": ("1" * 7,) * 7} if start == "picture" else {}
     config = drawn(CORNERS, start, periodic=True, **picture)
-    with pytest.raises(
-        ConfigError, match=r"^This target cannot grow from .* on a torus in any number of steps, because"
-    ):
+    sentence = "^This target cannot grow from .* on a torus in any number of steps, because"
+    with pytest.raises(ConfigError, match=sentence):
         reach.notice(config)
     assert reach.notice(config.with_(model={"periodic": False}, task={"steps": 9})) is None
     for colour in "1.":  # the same everywhere: a constant will do

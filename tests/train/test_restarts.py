@@ -167,9 +167,8 @@ def test_killed_attempts_continue(config: Config, placement: Placement, tmp_path
 def test_complete_attempts_are_not_resumed(config: Config, placement: Placement, tmp_path: Path) -> None:
     out = tmp_path / "my run"
     restarts.train(TrainRequest(config=flattened(config), restarts=0), placement, out)
-    with pytest.raises(
-        UsageError, match=f"has ended and has no attempts left: .* --resume '{out}/attempt-1' --epochs N"
-    ):
+    sentence = f"has ended and has no attempts left: .* --resume '{out}/attempt-1' --epochs N"
+    with pytest.raises(UsageError, match=sentence):
         restarts.resume(out, placement)
     with pytest.raises(RunFolderError, match="is not empty"):
         restarts.train(TrainRequest(config=flattened(config), restarts=0), placement, out)

@@ -76,9 +76,8 @@ def test_evaluation_takes_held_out_or_other_samples(tmp_path: Path) -> None:
 
 def test_every_attempt_has_the_samples(tmp_path: Path) -> None:
     config = CONFIG.with_(train={"epochs": 6})
-    made = restarts.train(
-        TrainRequest(config=config, restarts=1, data=SHIFTED), Placement(ReferenceEngine()), tmp_path / "run"
-    )
+    request = TrainRequest(config=config, restarts=1, data=SHIFTED)
+    made = restarts.train(request, Placement(ReferenceEngine()), tmp_path / "run")
     assert all((tmp_path / "run" / each.folder / "data.npz").exists() for each in made.record.attempts)
     assert chosen.load(tmp_path / "run").data().sha256 == SHIFTED.sha256
 
@@ -89,9 +88,8 @@ def test_training_samples_must_be_right_too() -> None:
     task, circuit = member.job, member.circuit
     assert task.data is not None
     assert test.misses_samples(circuit, task)
-    states = ReferenceEngine().rollout(
-        circuit, begun(CONFIG, task.data, key_from_seed(0)).astype(np.float32), 1, "hard"
-    )
+    first = begun(CONFIG, task.data, key_from_seed(0)).astype(np.float32)
+    states = ReferenceEngine().rollout(circuit, first, 1, "hard")
     mine = Dataset.of(task.data.x, states[-1][..., :1].astype(np.uint8))
     assert not test.misses_samples(circuit, replace(task, data=mine))
 

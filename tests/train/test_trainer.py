@@ -129,9 +129,8 @@ def test_stop_when_solved(stop: int, epochs: int, config: Config, one: Engine) -
 def test_unsolved_run_is_reported(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 3, 10: 3})).run()
     assert not run.solved
-    assert run.summary.startswith(
-        "Not solved: 3 wrong cells on all 4 evaluation grids (epoch 10); 9 wrong cells at epoch 12."
-    )
+    first = "Not solved: 3 wrong cells on all 4 evaluation grids (epoch 10); 9 wrong cells at epoch 12."
+    assert run.summary.startswith(first)
     run = Trainer(config, Scripted(one, {})).run()
     assert run.summary.startswith("Not solved: 9 wrong cells on all 4 evaluation grids (epoch 12).")
 
