@@ -1,4 +1,4 @@
-"""Test that threads share the work, and that results do not depend on their number."""
+"""Models on the processor: their threads, memory and calls; `tests/engines` tests what all engines share."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from difflogic.cpu.engine import CpuEngine
 from difflogic.engine.job import Job, TrainState
 from difflogic.model.circuit import Circuit
 from tests.experiments import checkerboard_target
-from tests.jobs import assert_same, make_job, start, train
+from tests.jobs import assert_same, make_job, midway, start, train
 
 
 def checkerboard() -> Job:
@@ -126,3 +126,30 @@ def test_unusable_numba_environment_is_refused(name: str, value: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Error: {name} ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture(params=[1.0, 0.6], ids=["synchronous", "asynchronous"])
+def job(request: pytest.FixtureRequest) -> Job:
+    return make_job(fire_rate=request.param)
+
+
+def test_nbytes_includes_logits_and_moments(engine: CpuEngine, job: Job) -> None:
+    model = engine.open([job], [midway(job)])
+    state = model.states()[0]
+    assert model.nbytes > state.logits.nbytes + state.optimizer.mu.nbytes + state.optimizer.nu.nbytes
+    assert model.nbytes < 10 << 20
+
+
+def test_calls_are_short_enough_for_signals(engine: CpuEngine) -> None:
+    model = engine.open([make_job()], [start(make_job())])
+    assert model.epochs_per_call() == 1
+    model.train(1)
+    assert model.epochs_per_call() >= 1
+
+
+def test_info_describes_processor_and_compiler(engine: CpuEngine) -> None:
+    info = engine.open([make_job()], [start(make_job())]).info
+    assert info == engine.info
+    assert (info.engine, info.software, info.variant) == ("cpu", True, {"threads": 3})
+    assert info.adapter
+    assert info.driver.startswith("Numba ")

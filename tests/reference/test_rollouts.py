@@ -1,4 +1,4 @@
-"""Hard mode, bit for bit: 32 samples per word against truth tables looked up one by one."""
+"""Soft rollouts against the definition; hard ones bit for bit, 32 samples per word."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.kernels.hard_loss import hard_loss
 from difflogic.reference.kernels.pack import pack as pack_states
-from tests import naive
+from tests import naive, tolerances
 from tests.random_circuits import bits, circuits, random_circuit
 
 BATCHES = (1, 17, 32, 33)
@@ -81,3 +81,17 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
     wrong = flips.any(axis=(1, 2, 3))
     bits_of_wrong = [sum(1 << i for i in np.flatnonzero(wrong[first : first + 32])) for first in range(0, batch, 32)]
     assert counts[:, 1].tolist() == bits_of_wrong
+
+
+@given(circuits(), st.sampled_from([(3, 3), (5, 7)]), st.sampled_from([1, 17]), st.booleans(), seeds)
+def test_a_soft_rollout_is_the_definition(
+    circuit: Circuit, size: tuple[int, int], batch: int, masked: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.random((batch, *size, circuit.channels))
+    masks = bits(rng, 2, *size, 1) if masked else None
+    expected = naive.rollout(circuit, x, 2, naive.soft_gate, masks)
+    exact = ReferenceEngine(np.float64).rollout(circuit, x, 2, masks=masks)
+    np.testing.assert_allclose(exact, expected, rtol=tolerances.FLOAT64_RTOL, atol=tolerances.FLOAT64_RTOL)
+    single = ReferenceEngine().rollout(circuit, x, 2, masks=masks)
+    np.testing.assert_allclose(single, expected, rtol=tolerances.STATE_RTOL, atol=tolerances.STATE_ATOL)
