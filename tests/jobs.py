@@ -35,7 +35,7 @@ def make_job(
     """Wiring, data and masks all follow from `seed`."""
     config = Config(
         name="tiny",
-        model=ModelConfig(C, 2, _network(9, 8, 2), _network(10, 4, 12, 6, C)),
+        model=ModelConfig(C, 2, random_network(9, 8, 2), random_network(10, 4, 12, 6, C)),
         task=TaskConfig("checkerboard", *grid, steps, loss_channels=loss_channels),
         train=TrainConfig(epochs=9, batch=batch, fire_rate=fire_rate),
         seed=seed,
@@ -50,7 +50,7 @@ def make_job(
     )
 
 
-def _network(*widths: int) -> NetworkConfig:
+def random_network(*widths: int) -> NetworkConfig:
     return NetworkConfig(widths, ("random",) * (len(widths) - 1))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from difflogic.config.dataset import Dataset
 from difflogic.config.fields import merged
-from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.model import ModelConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import DataConfig, TaskConfig
 from difflogic.config.train import TrainConfig
@@ -14,6 +14,7 @@ from difflogic.core import text_picture
 from difflogic.engine import job
 from difflogic.engine.job import Job
 from difflogic.model.circuit import Circuit
+from tests.jobs import random_network
 from tests.sections import sections
 
 C = 3
@@ -102,7 +103,7 @@ def task_config(name: str, seed: int = SEED, **fields: Any) -> Config:
     trained = merged(merged(base, own), sections(**fields))
     return Config(
         name=name,
-        model=ModelConfig(channels, 2, _network(9, 8, 2), _network(*update), model["periodic"]),
+        model=ModelConfig(channels, 2, random_network(9, 8, 2), random_network(*update), model["periodic"]),
         task=TaskConfig(**task),
         train=TrainConfig(1, 1),
         data=data,
@@ -118,7 +119,3 @@ def task_job(name: str, seed: int = SEED, **fields: Any) -> Job:
         return job.make_job(config, circuit)
     data = samples(config)
     return job.make_job(config.with_(data={"sha256": data.sha256}), circuit, data)
-
-
-def _network(*widths: int) -> NetworkConfig:
-    return NetworkConfig(widths, ("random",) * (len(widths) - 1))

@@ -1,11 +1,15 @@
 """Fixtures: circuits that seed 23 learns, and short searches for smaller ones."""
 
+from typing import Any
+
 import pytest
 
+from difflogic.circuits.export import formats
 from difflogic.circuits.synthesis import resubstitution
 from difflogic.config import presets
 from difflogic.model.circuit import Circuit
 from tests.learned import learned
+from tests.programs import needs
 
 
 @pytest.fixture
@@ -22,3 +26,9 @@ def checkerboard() -> Circuit:
 @pytest.fixture(scope="session")
 def life() -> Circuit:
     return learned(presets.game_of_life())
+
+
+def proofs(circuit: Any, form: str, name: str = "case") -> list[str]:
+    """Return what the proofs of an export say; skip the test without the format's programs."""
+    needs(*formats.FORMATS[form].programs)
+    return formats.verify(circuit, name, form, formats.export(circuit, name, form))

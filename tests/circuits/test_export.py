@@ -15,6 +15,7 @@ from difflogic.circuits.synthesis import tools
 from difflogic.core import bits
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
+from tests.circuits.conftest import proofs
 from tests.export_cases import AND, CASES, KEYWORDS, life, published, published_small, tangled
 from tests.programs import needs
 from tests.random_netlists import netlists
@@ -29,11 +30,6 @@ TOO_LARGE = {"svg", "golly"}
 PROVED = sorted(formats.FORMATS)
 QUICK = [form for form in PROVED if form not in {"c", "verilog", "vhdl", "html"}]
 """Formats whose proof takes a fraction of a second."""
-
-
-def proofs(netlist: CellNetlist, form: str, name: str = "case") -> list[str]:
-    needs(*formats.FORMATS[form].programs)
-    return formats.verify(netlist, name, form, formats.export(netlist, name, form))
 
 
 @pytest.mark.parametrize(("form", "case"), sampled(EVERY, ONE_EACH))

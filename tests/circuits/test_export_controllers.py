@@ -14,16 +14,12 @@ from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.controller import Controller
 from difflogic.model.thermometer import Thermometer
+from tests.circuits.conftest import proofs
 from tests.controllers import controllers, linear_rule, random_controller, remembering_controller
 from tests.programs import needs
 
 HELD = sorted(form for form, row in formats.FORMATS.items() if not row.cells_only)
 QUICK = [form for form in HELD if form not in {"c", "verilog", "vhdl", "html", "numpy"}]
-
-
-def proofs(controller: Controller, form: str, name: str = "rule") -> list[str]:
-    needs(*formats.FORMATS[form].programs)
-    return formats.verify(controller, name, form, formats.export(controller, name, form))
 
 
 @pytest.mark.parametrize("form", HELD)

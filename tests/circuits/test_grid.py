@@ -14,17 +14,13 @@ from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.model.grid import Grid, LatchNetlist
+from tests.circuits.conftest import proofs
 from tests.export_cases import AND, life, published, tangled
 from tests.programs import needs
 from tests.random_netlists import netlists
 
 FORMATS = [form for form, row in formats.FORMATS.items() if row.grid]
 SCENARIO = Scenario("picture", 2, 7, 4, picture=("..1.1..", ".1.1..1"))
-
-
-def proofs(grid: Grid, form: str) -> list[str]:
-    needs(*formats.FORMATS[form].programs)
-    return formats.verify(grid, "case", form, formats.export(grid, "case", form))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.model import ModelConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.config.train import TrainConfig
@@ -16,6 +16,7 @@ from difflogic.engine.job import Job
 from difflogic.engine.search import LocalSearch
 from difflogic.model.circuit import Circuit
 from difflogic.reference.local_search import ReferenceLocalSearch
+from tests.jobs import random_network
 from tests.random_circuits import circuits
 from tests.sampled import sampled
 from tests.tasks import task_job
@@ -38,8 +39,8 @@ def job_of(circuit: Circuit, height: int, width: int) -> Job:
         model=ModelConfig(
             circuit.channels,
             circuit.kernels,
-            _network(9, *(layer.shape[1] for layer in circuit.perceive)),
-            _network(
+            random_network(9, *(layer.shape[1] for layer in circuit.perceive)),
+            random_network(
                 circuit.channels * (1 + circuit.kernels * circuit.perceive[-1].shape[1]),
                 *(layer.shape[0] for layer in circuit.update),
             ),
@@ -49,10 +50,6 @@ def job_of(circuit: Circuit, height: int, width: int) -> Job:
         train=TrainConfig(epochs=1, batch=1, probes=2),
     )
     return tasks.make_job(config, circuit)
-
-
-def _network(*widths: int) -> NetworkConfig:
-    return NetworkConfig(widths, ("random",) * (len(widths) - 1))
 
 
 def searched(

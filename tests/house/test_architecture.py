@@ -3,13 +3,12 @@
 import importlib
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
 from difflogic.errors import MissingPackagesError
+from tests.house.made_pages import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = (CHECKOUT / "docs/explanation/architecture.md").read_text()
 PAGES = {path.name: path.read_text() for path in (CHECKOUT / "docs").rglob("*.md")}
 NAMES = sorted({(page, name) for page, text in PAGES.items() for name in re.findall(r"`(difflogic(?:\.\w+)+)`", text)})

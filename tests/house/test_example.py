@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +9,10 @@ from PIL import Image
 
 from difflogic.cli.main import main
 from difflogic.runs import film
+from tests.house.made_pages import CHECKOUT
 
 pytestmark = pytest.mark.exhaustive
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLE = (CHECKOUT / "examples/README.md").read_text(encoding="utf-8")
 STEP = re.compile(r"^```python\n(.*?)^```|^ {4}difflogic ([^\n]+)$", flags=re.DOTALL | re.MULTILINE)
 

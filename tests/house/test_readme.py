@@ -1,13 +1,11 @@
 """The page about Python runs, and the tables of results are those of the results files."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from benchmarks import images, policies, presets, report, success
-
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests.house.made_pages import CHECKOUT
 
 PYTHON = (CHECKOUT / "docs/how-to/python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PYTHON, flags=re.DOTALL)
