@@ -76,9 +76,7 @@ def test_no_lookup_circuit_without_registers(preset, fields):
     st.lists(st.integers(-1, 2), max_size=4),
 )
 @settings(max_examples=40, deadline=None)
-def test_widened_random_circuit_copies_its_channels(
-    seed: int, periodic: bool, start: str, visible: int, more: list[int]
-) -> None:
+def test_widened_random_circuit_copies_its_channels(seed, periodic, start, visible, more) -> None:
     rng = np.random.default_rng(seed)
     shown = rng.permutation([*range(visible), *(min(each, visible - 1) for each in more)]).tolist()
     netlist = random_netlist(rng, 40, channels=5, periodic=periodic)
@@ -158,9 +156,7 @@ def is_told(netlist: CellNetlist, states: Bits, wrong: Bits) -> bool:
     st.integers(0, 4),
 )
 @settings(max_examples=40, deadline=None)
-def test_repaired_circuits_show_the_target_and_else_the_same(
-    seed: int, periodic: bool, start: str, neighbourhood: str, count: int
-) -> None:
+def test_repaired_circuits_show_the_target_and_else_the_same(seed, periodic, start, neighbourhood, count) -> None:
     rng = np.random.default_rng(seed)
     netlist = random_netlist(rng, 80, channels=6, periodic=periodic, neighbourhood=neighbourhood)
     netlist = replace(netlist, visible=VISIBLE, origin=tuple(range(6)), scenario=Scenario(start, 9, 13, 5))

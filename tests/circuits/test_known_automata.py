@@ -42,9 +42,7 @@ def test_netlist_is_life() -> None:
 
 
 @pytest.mark.parametrize(("height", "width"), [(20, 65), (16, 128), (9, 7)])
-def test_glider_returns_around_the_torus(
-    height: int, width: int, engine: Callable[[SimulationSpec], Simulation]
-) -> None:
+def test_glider_returns_around_the_torus(height, width, engine: Callable[[SimulationSpec], Simulation]) -> None:
     """It moves a cell down and right in four steps, so that it returns after `4 * lcm(H, W)`, and not before."""
     start = board(height, width, GLIDER, height - 3, width - 3)
     simulation = engine(SimulationSpec(life(), height, width))
@@ -77,9 +75,7 @@ def test_r_pentomino_settles() -> None:
 
 
 @pytest.mark.parametrize(("side", "steps"), [(16, 16), (64, 68)])
-def test_published_circuit_shows_its_checkerboard(
-    side: int, steps: int, engine: Callable[[SimulationSpec], Simulation]
-) -> None:
+def test_published_circuit_shows_its_checkerboard(side, steps, engine: Callable[[SimulationSpec], Simulation]) -> None:
     spec = SimulationSpec(published(), side, side)
     simulation = engine(spec)
     simulation.put(random_start(spec, np.random.default_rng(23)))

@@ -68,9 +68,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engine
         (True, 1e-4, None, "numba", "is always available, and 1000 steps are few"),
     ],
 )
-def test_auto_chooses_the_faster_and_measures_no_short_run(
-    monkeypatch: pytest.MonkeyPatch, hardware: bool, numba: float, gpu: float, name: str, reason: str
-) -> None:
+def test_auto_chooses_the_faster_and_measures_no_short_run(monkeypatch, hardware, numba, gpu, name, reason) -> None:
     monkeypatch.setattr(engines, "_hardware", lambda: hardware)
     opened = choose(monkeypatch, {"numba": numba, "gpu": gpu})
     assert (opened.name, opened.reason) == (name, reason)

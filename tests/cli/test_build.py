@@ -79,9 +79,7 @@ def test_commands_read_a_built_folder(what: str, difflogic: Call, inputs: Path) 
         ),
     ],
 )
-def test_built_rule_is_proved_and_simulated_on_its_grid(
-    what: str, rule: str, grid: str, difflogic: Call, inputs: Path
-) -> None:
+def test_built_rule_is_proved_and_simulated_on_its_grid(what, rule, grid, difflogic: Call, inputs: Path) -> None:
     texts = [difflogic("build", what, "-o", "built").out]
     for name in inputs.glob("*.rule"):
         name.unlink()

@@ -63,9 +63,7 @@ def test_doctor_tests_the_adapter(said: Said) -> None:
 
 
 @pytest.mark.parametrize(("checks", "code", "line"), [(GOOD, 0, "ok"), (BAD, 1, "FAIL")])
-def test_doctor_prints_the_result_of_each_test(
-    checks: list[Check], code: int, line: str, monkeypatch: pytest.MonkeyPatch, said: Said
-) -> None:
+def test_doctor_prints_the_result_of_each_test(checks, code, line, monkeypatch, said: Said) -> None:
     monkeypatch.setattr(selftest, "self_test", lambda _: checks)
     out = said("doctor", "--adapter", "0", code=code).out
     assert f"{line}  {checks[-1].name}: {checks[-1].detail}" in out.replace("ok    ", "ok  ")

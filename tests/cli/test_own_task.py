@@ -101,9 +101,7 @@ def test_resume_warns_of_another_version_of_the_task(difflogic: Call, train: Cal
         ("3, axis=-1)}", "3, axis=-1).mean()}", 0, "drew first as float64"),
     ],
 )
-def test_failing_task_is_named_in_one_sentence(
-    train: Call, site: Path, before: str, after: str, code: int, message: str
-) -> None:
+def test_failing_task_is_named_in_one_sentence(train: Call, site: Path, before, after, code, message) -> None:
     other(site, before, after)
     result = train(NAME)
     assert result.code == code

@@ -158,9 +158,7 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
 )
-def test_recipe_reports_its_restarts(
-    difflogic: Call, monkeypatch: pytest.MonkeyPatch, given: tuple[object, ...], attempts: int | None, notice: str
-) -> None:
+def test_recipe_reports_its_restarts(difflogic: Call, monkeypatch, given, attempts, notice) -> None:
     monkeypatch.setattr(recipes, "robust", lambda _: recipes.Recipe((0.25, 0.75), {"optimizer": {"lr": 0.0}}))
     tiny = ("train", "tiny", "--engine", "reference", "--epochs", 4, "--set", "task.start=zeros")
     if "--init-from" in given:

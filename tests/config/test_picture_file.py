@@ -60,9 +60,7 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
     ],
     ids=["white", "opacity", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
 )  # fmt: skip
-def test_image_is_read_in_its_own_colours_and_losses_are_reported(
-    row: list[object], cells: str, notices: list[str], tmp_path: Path
-) -> None:
+def test_image_is_read_in_its_own_colours_and_losses_are_reported(row, cells, notices, tmp_path) -> None:
     picture = picture_file.load(save(tmp_path / "a.png", [row]))
     assert (*text_picture.encode(picture.bits), *picture.notices) == (cells, *notices)
 

@@ -1,6 +1,5 @@
 """Recipes: the fields that they change, and the tasks that they fit."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -79,9 +78,7 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     ],
     ids=["hardening", "growth", "search"],
 )
-def test_schedule_is_spread_over_the_epochs_of_a_run(
-    preset: str, find: Callable[[Config], Any], expected: dict[int, Any]
-) -> None:
+def test_schedule_is_spread_over_the_epochs_of_a_run(preset, find, expected) -> None:
     """A board does not grow in so few epochs that a grid would have none."""
     runs = {epochs: presets.get(preset).with_(train={"epochs": epochs}) for epochs in expected}
     assert {epochs: find(recipes.applied("robust", config)) for epochs, config in runs.items()} == expected

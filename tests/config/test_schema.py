@@ -303,9 +303,7 @@ def test_number_beyond_every_float_is_refused() -> None:
         ((9, 8), ("spiral",), "Unknown connections 'spiral': expected one of first_kernel, unique, random."),
     ],
 )
-def test_network_that_cannot_be_wired_is_refused(
-    widths: tuple[int, ...], connections: tuple[str, ...], message: str
-) -> None:
+def test_network_that_cannot_be_wired_is_refused(widths, connections, message) -> None:
     with pytest.raises(ConfigError) as raised:
         NetworkConfig(widths, connections)
     assert str(raised.value) == message

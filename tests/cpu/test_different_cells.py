@@ -38,9 +38,7 @@ def from_cells(cells: list[tuple[int, int]], periodic: bool, steps: int, **field
 @pytest.mark.parametrize("periodic", [False, True], ids=["bordered", "torus"])
 @pytest.mark.parametrize("steps", [1, 3, 7])
 @pytest.mark.parametrize("cells", CELLS.values(), ids=CELLS)
-def test_training_on_smaller_grids_equals_the_complete_grid(
-    cells: list[tuple[int, int]], steps: int, periodic: bool
-) -> None:
+def test_training_on_smaller_grids_equals_the_complete_grid(cells, steps, periodic) -> None:
     job = from_cells(cells, periodic, steps)
     state, rows, evaluation = train(CpuEngine(2), job, start(job), 3)
     expected, wanted, judged = train(ReferenceEngine(), job, start(job), 3)

@@ -1,7 +1,6 @@
 """Policies: what is measured, what is remembered, what is refused."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -67,9 +66,7 @@ def test_what_was_found_is_remembered(gpu: list[EngineInfo], config: Config) -> 
         lambda config: (config, 2),
     ],
 )
-def test_another_shape_is_measured_again(
-    other: Callable[[Config], tuple[Config, int]], gpu: list[EngineInfo], config: Config
-) -> None:
+def test_another_shape_is_measured_again(other, gpu: list[EngineInfo], config: Config) -> None:
     choose.keep_measured(HARDWARE, config, 1, measured(CPU))
     assert place_run(*other(config)).candidate is not None
     same = config.with_(seed=9, train={"epochs": 999}, optimizer={"lr": 0.1})

@@ -162,9 +162,7 @@ def test_an_interrupted_race_can_be_resumed(tmp_path: Path, monkeypatch: pytest.
         (1e-3, 0.025, 0.0, 20.0),
     ],
 )
-def test_measuring_costs_less_than_a_twentieth(
-    first: float, second: float, warm_up: float, opening: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_measuring_costs_less_than_a_twentieth(first, second, warm_up, opening, monkeypatch) -> None:
     engine: Any = Scripted(open_engine("reference"), {})
     rivals = Rivals(monkeypatch, first, second, engine, engine, warm_up=warm_up, opening=opening)
     rivals.train(epochs=500)

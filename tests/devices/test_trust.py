@@ -57,9 +57,7 @@ def test_one_test_per_driver(adapter: Adapter, answer: list[Check], monkeypatch,
 
 
 @pytest.mark.parametrize(("checks", "refusal"), [(BAD, REFUSAL), ([], "no check was made")])
-def test_a_failure_is_kept_too(
-    checks: list[Check], refusal: str, adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_is_kept_too(checks, refusal, adapter: Adapter, answer: list[Check], monkeypatch) -> None:
     answer += checks
     with pytest.raises(DeviceError, match=refusal):
         selftest.require(adapter)

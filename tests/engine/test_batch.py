@@ -100,9 +100,7 @@ def damaged(**changes: Any) -> Damage:
         ((), damaged(corners=np.full((2, 4, 2), 5)), "damage.corners must be cells of a grid of 6x5."),
     ],
 )
-def test_invalid_loss_steps_and_damage_are_refused(
-    loss_steps: tuple[int, ...], damage: Damage | None, message: str
-) -> None:
+def test_invalid_loss_steps_and_damage_are_refused(loss_steps, damage, message) -> None:
     assert check_course(X, 3, (), damaged()) == (3,)
     assert check_course(X, 3, (1, 3), None) == (1, 3)
     with pytest.raises(DataError) as raised:

@@ -51,9 +51,7 @@ def test_learned_wiring_agrees_with_reference(engine: Engine, name: str) -> None
 @settings(max_examples=60)
 @given(circuits(LEARNED), st.integers(1, 3), st.integers(3, 6), st.booleans(), st.integers(0, 2**32 - 1))
 @pytest.mark.exhaustive
-def test_any_learned_wiring_agrees_with_reference(
-    engine: Engine, circuit: Circuit, batch: int, side: int, masked: bool, seed: int
-) -> None:
+def test_any_learned_wiring_agrees_with_reference(engine, circuit, batch, side, masked, seed) -> None:
     assert_engines_agree(engine, circuit, work(circuit, (batch, side, 5), 2, circuit.channels, masked, seed))
 
 

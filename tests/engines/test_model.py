@@ -84,9 +84,7 @@ def test_metrics_come_once_in_order(any_engine: Engine, job: Job) -> None:
 @pytest.mark.parametrize(
     ("batch", "probes", "loss_channels"), [(1, 32, 1), (17, 40, 2), (33, 1, 1), (32, 33, 2), (70, 65, 1)]
 )
-def test_evaluation_is_the_references(
-    engine: Engine, fire_rate: float, batch: int, probes: int, loss_channels: int
-) -> None:
+def test_evaluation_is_the_references(engine: Engine, fire_rate, batch, probes, loss_channels) -> None:
     """Compare both on the same logits and batch: with a learning rate of 0 logits do not change."""
     job = make_job(fire_rate=fire_rate, batch=batch, probes=probes, loss_channels=loss_channels, lr=0.0)
     reference, model = (each.open([job], [start(job)]) for each in (ReferenceEngine(), engine))

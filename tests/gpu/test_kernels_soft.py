@@ -178,9 +178,7 @@ def backward_inputs(
 
 @pytest.mark.parametrize(("name", "launch", "trees"), TRIED, ids=str)
 @pytest.mark.parametrize("last", [False, True])
-def test_gate_backward(
-    device: GpuDevice, case: tuple[Shape, float], launch: LaunchConfig, last: bool, trees: bool
-) -> None:
+def test_gate_backward(device: GpuDevice, case: tuple[Shape, float], launch, last, trees) -> None:
     shape, fire_rate = case
     at = shape.steps - 1 if last else 0
     drawn = circuits(shape, trees)

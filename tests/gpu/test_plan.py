@@ -33,9 +33,7 @@ LAYOUT = flat_layout(CIRCUIT)
 @pytest.mark.parametrize("launch", [*SAMPLE[:2], *RECOMPUTING], ids=str)
 @pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize(("shape", "batch_source"), [(SHAPE, BatchSource()), (RICH, POOL)], ids=["plain", "rich"])
-def test_predicted_bytes_are_the_buffers(
-    device: GpuDevice, launch: LaunchConfig, models: int, shape: Shape, batch_source: BatchSource
-) -> None:
+def test_predicted_bytes_are_the_buffers(device: GpuDevice, launch, models, shape, batch_source) -> None:
     options = {"launch": launch, "probes": 40, "hard_batch": 17, "batch_source": batch_source}
     with rig(device, [CIRCUIT] * models, shape, **options) as r:
         uniforms = {"shape", "hard_shape", "at", "mark"}

@@ -63,9 +63,7 @@ def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCU
 
 @pytest.mark.parametrize("tiles", [1, 3])
 @pytest.mark.parametrize("launch", sampled((SAMPLE[0], PAIRED), SAMPLE), ids=str)
-def test_adjoints_of_patches_are_gathered_in_windows(
-    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, launch: LaunchConfig, tiles: int
-) -> None:
+def test_adjoints_of_patches_are_gathered_in_windows(device: GpuDevice, monkeypatch, launch, tiles) -> None:
     """At window borders nine adjoints are summed in another order, and those of losses come last."""
     expected = everything(device, launch)
     monkeypatch.setattr(Plan, "window_tiles", tiles)

@@ -54,9 +54,7 @@ def test_a_cut_list_is_whole(works: list[int], most: int) -> None:
 
 @pytest.mark.parametrize("memory", sampled([((True, 1),), ((False, 1),), ((False, 2),)], [((False, 2),)]), ids=str)
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
-def test_short_dispatches_and_submits_change_nothing(
-    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, memory: tuple[bool, int], fire_rate: float
-) -> None:
+def test_short_dispatches_and_submits_change_nothing(device: GpuDevice, monkeypatch, memory, fire_rate) -> None:
     job = make_job(grid=(9, 11), batch=5, steps=5, fire_rate=fire_rate)
     launch = LaunchConfig(8, 2).with_memory(*memory)
     monkeypatch.setattr(planning, "MAX_BLOCKS", 8)

@@ -31,9 +31,7 @@ def plan(device: GpuDevice) -> Plan:
         {"lanes": 1, "wg": 1024},  # sound, but for another device
     ],
 )
-def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
-    launch: dict[str, object], device: GpuDevice, plan: Plan, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(launch, device: GpuDevice, plan: Plan, capsys) -> None:
     entry = {"adapter": device.adapter.name, "schedule": launch, "default_ms": 1, "tuned_ms": 1}
     tuning_cache.TUNING.write(tuning_cache.key_of(device.adapter, plan), entry)
     assert tuning_cache.lookup(device.adapter, device.limits, plan) is None

@@ -87,9 +87,7 @@ def test_arguments_that_do_not_fit_are_refused(change: Callable[[Parts], Any], m
         ("wires", "update", 0, lambda a: np.full_like(a, 18), "be between 0 and 17, got 18 to 18."),
     ],
 )
-def test_array_that_does_not_fit_is_refused(
-    table: str, network: str, layer: int, change: Change, expected: str
-) -> None:
+def test_array_that_does_not_fit_is_refused(table, network, layer, change, expected) -> None:
     def put(given: Parts) -> None:
         given[table][network][layer] = change(given[table][network][layer])
 

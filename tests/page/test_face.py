@@ -188,9 +188,7 @@ def grey(side: int, level: int) -> Callable[[Path], Any]:
     ],
     ids=["too large", "SVG", "broken", "text", "Arabic and empty", "dark"],
 )
-def test_what_is_no_picture_is_refused_in_one_sentence(
-    opened: Opened, tmp_path: Path, name: str, made: bytes | Callable[[Path], Any], sentence: str
-) -> None:
+def test_what_is_no_picture_is_refused_in_one_sentence(opened: Opened, tmp_path, name, made, sentence) -> None:
     page = opened()
     choose(page, "Your own")
     before = cells(page)

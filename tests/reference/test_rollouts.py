@@ -84,9 +84,7 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
 
 
 @given(circuits(), st.sampled_from([(3, 3), (5, 7)]), st.sampled_from([1, 17]), st.booleans(), seeds)
-def test_a_soft_rollout_is_the_definition(
-    circuit: Circuit, size: tuple[int, int], batch: int, masked: bool, seed: int
-) -> None:
+def test_a_soft_rollout_is_the_definition(circuit, size, batch, masked, seed) -> None:
     rng = np.random.default_rng(seed)
     x = rng.random((batch, *size, circuit.channels))
     masks = bits(rng, 2, *size, 1) if masked else None

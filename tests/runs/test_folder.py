@@ -177,9 +177,7 @@ def test_a_full_disk(epoch: int, config: Config, engine: Engine, tmp_path, monke
 
 
 @pytest.mark.parametrize("room", range(4))
-def test_a_disk_full_from_the_start_leaves_nothing(
-    room: int, config: Config, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_full_from_the_start_leaves_nothing(room, config: Config, engine: Engine, tmp_path, monkeypatch) -> None:
     (tmp_path / "there").mkdir()
     real, left = os.write, [0]
 

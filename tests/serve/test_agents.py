@@ -16,7 +16,7 @@ from difflogic.devices.open import Placement, open_engine
 from difflogic.serve.api import agents
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.api.words import words_of
-from difflogic.serve.store.jobs import JobSpec, Wanted
+from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.worker.follow_ups import Result, follow
 from difflogic.serve.worker.lease import Lease, WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
@@ -64,9 +64,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
 
 
 @pytest.mark.parametrize(("wanted", "ends"), [("cancel", False), (None, True), (None, False)])
-def test_request_to_stop_is_received_during_an_evaluation(
-    live: Live, monkeypatch: pytest.MonkeyPatch, wanted: Wanted | None, ends: bool
-) -> None:
+def test_request_to_stop_is_received_during_an_evaluation(live: Live, monkeypatch, wanted, ends) -> None:
     job, _ = live.store.submit("ann", JobSpec("train", "heard", small().to_dict(), "cpu"))
     saved(live, job.id, 0)  # no worker takes it
     lease = Lease(live.store, job, 1, WorkerLimits())

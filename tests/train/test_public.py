@@ -65,9 +65,7 @@ def run() -> difflogic.Run:
         lambda run, _: difflogic.prove(difflogic.load("B3/S23"), difflogic.load("B3/S23"), judges=["difflogic"]),
     ],
 )
-def test_functions_take_the_results_of_functions(
-    use: Callable[[difflogic.Run, Path], object], run: difflogic.Run, tmp_path: Path
-) -> None:
+def test_functions_take_the_results_of_functions(use, run: difflogic.Run, tmp_path) -> None:
     assert use(run, tmp_path)
 
 

@@ -341,9 +341,7 @@ def test_change_of_the_engine_is_reported(finished: Run, config: Config, engine:
 
 
 @pytest.mark.parametrize(("engine", "population", "operation"), sampled(KILLS, KILLS[1:20:9]), indirect=["engine"])
-def test_kill_during_a_save(
-    population: int, operation: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
-) -> None:
+def test_kill_during_a_save(population, operation, whole: Whole, config: Config, engine, tmp_path) -> None:
     process = child.start(tmp_path / "killed", engine=engine.info.engine, population=population, kill_at=operation)
     process.join()
     assert process.exitcode == -signal.SIGKILL

@@ -392,9 +392,7 @@ def test_resume_recognizes_a_finished_image(fast: Placement, tmp_path: Path, mon
     [({"until_solved": True}, 10, 10), *exhaustive(({"restarts": 1}, None, 30), ({"restarts": 0}, 10, 30))],
     ids=["stopped early", "all epochs are used up", "the only attempt is not stopped early"],
 )
-def test_finishing_repairs_what_an_attempt_leaves_wrong(
-    fields: dict[str, Any], enough: int | None, epoch: int, fast: Placement, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finishing_repairs_what_an_attempt_leaves_wrong(fields, enough, epoch, fast: Placement, monkeypatch) -> None:
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
     monkeypatch.setattr(finishing, "pruned", unpruned)
     monkeypatch.setattr(restarts.stalled, "why", lambda rows, *_: "enough" if len(rows) == enough else None)
