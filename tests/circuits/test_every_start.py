@@ -15,7 +15,7 @@ from difflogic.errors import LimitError
 from difflogic.model.cell_netlist import CellNetlist
 from tests.learned import learned
 from tests.random_netlists import random_netlist
-from tests.reference.test_published_circuit import published
+from tests.reference.test_parity import published
 
 GRIDS = [(2, 3, 1), (3, 3, 1), (2, 2, 2), (1, 5, 2), (3, 4, 1)]
 """Rows, columns and channels: at most 12 values, so at most 4096 starts."""

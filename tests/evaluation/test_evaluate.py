@@ -30,7 +30,7 @@ from difflogic.model.statistics import census
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train.run import Run
 from tests.evaluation.pass_on import keeper, keeper_config, kept
-from tests.reference.test_published_circuit import published
+from tests.reference.test_parity import published
 
 PICTURE = ("11..", ".11.", "..11", "1111")
 STILL = {"target": "picture", "picture": PICTURE, "start": "picture", "start_picture": PICTURE}

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from difflogic.core import rules
+from difflogic.core import prng, rules
 from difflogic.core.bits import IGNORED
 from difflogic.engine import control as c
 from difflogic.engine.events import FaultRates
@@ -23,19 +23,28 @@ from difflogic.reference.kernels.draw_faults import draw_faults
 from difflogic.reference.kernels.draw_pool import draw_pool
 from difflogic.reference.kernels.draw_samples import draw_samples
 from difflogic.reference.kernels.faults import faults
+from difflogic.reference.kernels.fire_mask import fire_mask
 from difflogic.reference.kernels.hard_damage import hard_damage
 from difflogic.reference.kernels.hard_faults import hard_faults
 from difflogic.reference.kernels.rule_target import rule_target
 from difflogic.reference.kernels.same_start import same_start
 from difflogic.reference.kernels.sample_losses import sample_losses
 from difflogic.reference.kernels.seed_boards import seed_boards
+from difflogic.reference.kernels.seed_grid import seed_grid
 from difflogic.reference.kernels.step_loss import step_loss
 from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 from difflogic.reference.kernels.write_back import write_back
 from tests import tolerances
 from tests.gpu.rig import Rig, assert_matches_reference, rig
-from tests.gpu.test_kernels_random import control_words
 from tests.random_circuits import bits, random_circuit
+
+
+def control_words(seeds: tuple[int, ...]) -> np.ndarray:
+    words = np.arange(8 * len(seeds), dtype=np.uint32).reshape(-1, 8)
+    for row, seed in zip(words, seeds, strict=True):
+        row[c.DATA_KEY], row[c.TRAIN_KEY] = prng.split(prng.key_from_seed(seed))
+    return words
+
 
 M = 2
 CONTROL = control_words((23, 24))
@@ -345,3 +354,29 @@ def test_the_key_of_faults(device: GpuDevice) -> None:
         got = r.get("fault_keys", 2, 2, dtype=np.uint32)
     assert_matches_reference(got[:, 1], lambda m, key: draw_faults(CONTROL[m], key))
     np.testing.assert_array_equal(got[:, 0], KEYS[:, 0])
+
+
+@pytest.mark.parametrize(
+    "shape", [Shape(2, 16, 16, 8, 1), Shape(1, 3, 3, 1, 2), Shape(17, 5, 7, 3, 1), Shape(33, 3, 4, 2, 1)], ids=str
+)
+def test_start_grids(device: GpuDevice, shape: Shape) -> None:
+    control = control_words((23, 24))
+    drawn = [random_circuit(np.random.default_rng(0), shape.channels)] * 2
+    with rig(device, drawn, shape) as r:
+        r.put("control", control)
+        r.run(*r.work.seed)
+        got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
+        np.testing.assert_array_equal(r.get("control", 8, dtype=np.uint32), control)
+    assert_matches_reference(got, lambda m, state: seed_grid(shape, control[m], state))
+
+
+@pytest.mark.parametrize("fire_rate", [0.1, 0.6])
+@pytest.mark.parametrize("shape", [Shape(2, 14, 14, 1, 50), Shape(1, 3, 3, 1, 1), Shape(3, 5, 7, 1, 6)], ids=str)
+def test_fire_masks(device: GpuDevice, shape: Shape, fire_rate: float) -> None:
+    control = control_words((23, 24))
+    with rig(device, [random_circuit(np.random.default_rng(0), 1)] * 2, shape, fire_rate=fire_rate) as r:
+        r.put("control", control)
+        r.run(r.work.dispatch("fire_mask"))
+        got = r.get("masks", shape.steps, shape.cells_per_grid)
+    assert_matches_reference(got, lambda m, masks: fire_mask(shape, fire_rate, control[m], masks))
+    assert len(np.unique(got)) == 2
