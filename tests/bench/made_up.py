@@ -25,20 +25,9 @@ def line(case: str, median: float, engine: str = "cpu", **more: Any) -> dict[str
 
 
 def make_results() -> Results:
-    engine = {
-        "engine": "cpu",
-        "adapter": "Processor 9",
-        "backend": "",
-        "driver": "Numba 1",
-        "timestamps": None,
-        "copy_gb_per_s": 10.0,
-    }
-    measured = [line("train/a", 10.0), line("grid/16", 1.0), line("grid/32", 4.0), line("grid/64", 20.0)]
-    data = {
-        "format": FORMAT,
-        "machine": {"processor": "Processor 9", "cores": 2, "system": "Linux", "load_1min": 0.1},
-        "engines": {"cpu": engine},
-        "cases": measured,
-        "skipped": [],
-    }
-    return Results(data)
+    engine = {"engine": "cpu", "adapter": "Processor 9", "backend": "", "driver": "Numba 1"}
+    engine |= {"timestamps": None, "copy_gb_per_s": 10.0}
+    machine = {"processor": "Processor 9", "cores": 2, "system": "Linux", "load_1min": 0.1}
+    cases = [line("train/a", 10.0), line("grid/16", 1.0), line("grid/32", 4.0), line("grid/64", 20.0)]
+    engines = {"cpu": engine}
+    return Results({"format": FORMAT, "machine": machine, "engines": engines, "cases": cases, "skipped": []})

@@ -18,14 +18,8 @@ from difflogic.cli.main import main
 from difflogic.devices.open import open_engine
 from difflogic.errors import UsageError
 
-TINY = (
-    ArrayCase("matmul", 8),
-    ArrayCase("matmul", 20),
-    ArrayCase("add", 5),
-    ArrayCase("sum", 9),
-    ArrayCase("network", 3),
-    ArrayCase("logic", 20, layers=2),
-)
+SIZES = (("matmul", 8), ("matmul", 20), ("add", 5), ("sum", 9), ("network", 3))
+TINY = (*(ArrayCase(*each) for each in SIZES), ArrayCase("logic", 20, layers=2))
 EFFORT = Effort(rounds=2, round_seconds=0.0, memory=False)
 OURS = ("gpu", "cpu")
 

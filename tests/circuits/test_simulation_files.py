@@ -39,14 +39,8 @@ def grids(most_channels: int = 8) -> st.SearchStrategy[np.ndarray]:
     def grid(height: int, width: int, channels: int, seed: int, share: float) -> np.ndarray:
         return (np.random.default_rng(seed).random((height, width, channels)) < share).astype(np.uint8)
 
-    return st.builds(
-        grid,
-        st.integers(1, 9),
-        st.integers(1, 200),
-        st.integers(1, most_channels),
-        st.integers(0, 2**32 - 1),
-        st.sampled_from([0, 0.02, 0.5, 1]),
-    )
+    shape = (st.integers(1, 9), st.integers(1, 200), st.integers(1, most_channels))
+    return st.builds(grid, *shape, st.integers(0, 2**32 - 1), st.sampled_from([0, 0.02, 0.5, 1]))
 
 
 @given(grids())

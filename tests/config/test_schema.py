@@ -17,6 +17,7 @@ from difflogic.config.task import TaskConfig
 from difflogic.config.train import InitialConfig, OptimizerConfig, ScheduleConfig, TrainConfig
 from difflogic.engine.shape import Hyper
 from difflogic.errors import ConfigError
+from tests.jobs import random_network
 
 SMALL = presets.checkerboard(small=True)
 side = st.integers(3, 500)
@@ -309,15 +310,11 @@ def test_network_that_cannot_be_wired_is_refused(widths, connections, message) -
     assert str(raised.value) == message
 
 
-def network(*widths: int) -> NetworkConfig:
-    return NetworkConfig(widths, ("random",) * (len(widths) - 1))
-
-
 def test_model_with_networks_that_do_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^perception reads a 3x3 patch: widths must begin with 9, got 8\.$"):
-        ModelConfig(1, 1, network(8, 1), network(2, 1))
+        ModelConfig(1, 1, random_network(8, 1), random_network(2, 1))
     with pytest.raises(ConfigError, match=r"its widths must end with 2, got 1\.$"):
-        ModelConfig(2, 1, network(9, 1), network(4, 1))
+        ModelConfig(2, 1, random_network(9, 1), random_network(4, 1))
 
 
 def test_with_replaces_fields_and_keeps_the_rest() -> None:

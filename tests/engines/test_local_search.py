@@ -22,34 +22,18 @@ from tests.sampled import sampled
 from tests.tasks import task_job
 
 ROUNDS = 3
-CASES = {
-    "boards and a rule, torus": 1.0,
-    "noise and a rule": 0.6,
-    "a seed": 1.0,
-    "nothing": 0.6,
-    "a picture to a picture": 1.0,
-    "several losses": 0.6,
-}
+CASES = dict.fromkeys(("boards and a rule, torus", "a seed", "a picture to a picture"), 1.0)
+CASES |= dict.fromkeys(("noise and a rule", "nothing", "several losses"), 0.6)
 
 
 def job_of(circuit: Circuit, height: int, width: int) -> Job:
     """A board of any size for any circuit."""
-    config = Config(
-        name="any",
-        model=ModelConfig(
-            circuit.channels,
-            circuit.kernels,
-            random_network(9, *(layer.shape[1] for layer in circuit.perceive)),
-            random_network(
-                circuit.channels * (1 + circuit.kernels * circuit.perceive[-1].shape[1]),
-                *(layer.shape[0] for layer in circuit.update),
-            ),
-            circuit.periodic,
-        ),
-        task=TaskConfig(target="checkerboard", height=height, width=width, steps=2),
-        train=TrainConfig(epochs=1, batch=1, probes=2),
-    )
-    return tasks.make_job(config, circuit)
+    perceive = random_network(9, *(layer.shape[1] for layer in circuit.perceive))
+    inputs = circuit.channels * (1 + circuit.kernels * circuit.perceive[-1].shape[1])
+    update = random_network(inputs, *(layer.shape[0] for layer in circuit.update))
+    model = ModelConfig(circuit.channels, circuit.kernels, perceive, update, circuit.periodic)
+    task = TaskConfig(target="checkerboard", height=height, width=width, steps=2)
+    return tasks.make_job(Config("any", model, task, TrainConfig(epochs=1, batch=1, probes=2)), circuit)
 
 
 def searched(

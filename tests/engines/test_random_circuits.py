@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.model import ModelConfig
 from difflogic.config.train import InitialConfig
 from difflogic.engine.api import Engine
 from difflogic.engine.batch import Batch
@@ -16,6 +16,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.closeness import STATES, assert_first_step_close, assert_gradients_close
+from tests.jobs import random_network
 from tests.random_circuits import bits, circuits, random_circuit
 
 REFERENCE, EXACT = ReferenceEngine(), ReferenceEngine(np.float64)
@@ -23,13 +24,8 @@ REFERENCE, EXACT = ReferenceEngine(), ReferenceEngine(np.float64)
 
 def random_wiring(kernels: int, channels: int, per_kernel: bool) -> Circuit:
     """The scheme `random`, and the start of a training run but for some noise."""
-    model = ModelConfig(
-        channels,
-        kernels,
-        NetworkConfig((9, 8, 4, 2), ("random",) * 3),
-        NetworkConfig((channels + 2 * channels * kernels, 16, 8, channels), ("random",) * 3),
-        wiring_per_kernel=per_kernel,
-    )
+    update = random_network(channels + 2 * channels * kernels, 16, 8, channels)
+    model = ModelConfig(channels, kernels, random_network(9, 8, 4, 2), update, wiring_per_kernel=per_kernel)
     circuit = Circuit.initial(model, 5, InitialConfig(logit=3.0))
     noise = np.random.default_rng(1).standard_normal((circuit.gates, 16)).astype(np.float32)
     return circuit.with_logits(circuit.flat_logits() + noise)

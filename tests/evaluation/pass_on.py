@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from difflogic.config import presets
-from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.model import ModelConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.core import gates
@@ -16,6 +16,7 @@ from difflogic.engine.job import TrainState
 from difflogic.model.circuit import Circuit
 from difflogic.runs import checkpoint
 from difflogic.runs.checkpoint import Checkpoint, ModelState
+from tests.jobs import random_network
 
 
 def keeper(channels: int, periodic: bool = False) -> Circuit:
@@ -33,13 +34,7 @@ def keeper(channels: int, periodic: bool = False) -> Circuit:
 
 def keeper_config(channels: int, task: dict[str, Any], **train: Any) -> Config:
     base = presets.checkerboard(small=True)
-    model = ModelConfig(
-        channels=channels,
-        kernels=1,
-        perceive=NetworkConfig((9, 1), ("random",)),
-        update=NetworkConfig((2 * channels, channels), ("random",)),
-        periodic=False,
-    )
+    model = ModelConfig(channels, 1, random_network(9, 1), random_network(2 * channels, channels), periodic=False)
     return Config("keeper", model, TaskConfig(**task), base.train, seed=7).with_(train=train)
 
 

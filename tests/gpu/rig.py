@@ -62,15 +62,8 @@ class Rig:
 
     def __post_init__(self) -> None:
         self.layouts = [flat_layout(circuit) for circuit in self.circuits]
-        self.plan = Plan(
-            tuple(wired(self.layouts)),
-            self.shape,
-            self.launch,
-            self.probes,
-            self.hard_batch,
-            batch_source=self.batch_source,
-            given=self.given,
-        )
+        sizes = (self.shape, self.launch, self.probes, self.hard_batch)
+        self.plan = Plan(tuple(wired(self.layouts)), *sizes, batch_source=self.batch_source, given=self.given)
         self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate, self.hardening)
         given = {"wires", "edges", "shape", "hard_shape", "at", "mark"}
         single = (buffer for name, buffer in self.work.buffers.items() if name not in given)

@@ -200,18 +200,8 @@ def test_gate_backward(device: GpuDevice, case: tuple[Shape, float], launch, las
         d, moments = given["d_next"][m], np.zeros((layout.instances, 4), dtype=np.float32)
         d_patches = np.empty_like(d)
         scratch = np.full((r.layouts[m].slot_count, shape.cells), np.nan, dtype=np.float32)
-        gate_backward(
-            shape,
-            at,
-            r.layouts[m],
-            Parameters(given["coefficients"][m]),
-            None if masks is None else masks[m],
-            nodes[m],
-            d,
-            scratch,
-            d_patches,
-            moments,
-        )
+        parameters, mask = Parameters(given["coefficients"][m]), None if masks is None else masks[m]
+        gate_backward(shape, at, r.layouts[m], parameters, mask, nodes[m], d, scratch, d_patches, moments)
         atol = tolerances.GRADIENT_SHARE * np.abs(d_patches).max()
         np.testing.assert_allclose(got[m], d_patches, rtol=0, atol=atol)
         added = (partials[m] - before[m]).sum(axis=(0, 1))

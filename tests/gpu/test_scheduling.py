@@ -29,16 +29,9 @@ STEPS = 3
 def given() -> Batch:
     rng = np.random.default_rng(1)
     x, y = (bits(rng, *GRID, 3) for _ in range(2))
-    corners = rng.integers(0, (9, 11), (3, GRID[0], 2))
-    return Batch(
-        x,
-        y,
-        STEPS,
-        loss_channels=2,
-        masks=bits(rng, STEPS, *GRID[1:], 1),
-        loss_steps=(1, 2, 3),
-        damage=Damage(4, (0, 1, 2), corners),
-    )
+    damage = Damage(4, (0, 1, 2), rng.integers(0, (9, 11), (3, GRID[0], 2)))
+    masks = bits(rng, STEPS, *GRID[1:], 1)
+    return Batch(x, y, STEPS, loss_channels=2, masks=masks, loss_steps=(1, 2, 3), damage=damage)
 
 
 SETS = [[SAMPLE[1], RECOMPUTING[1]], [*LAUNCHES, *RECOMPUTING]]

@@ -94,22 +94,10 @@ class Machine:
         return [call.split(words)[1] for call in self.calls() if call.startswith("apt-get") and words in call]
 
     def command(self, *arguments: str | Path, **env: str) -> subprocess.Popen[str]:
-        variables = {
-            "PATH": str(self.bin),
-            "HOME": str(self.root),
-            "DIFFLOGIC_SYSTEM_ROOT": str(self.system),
-            "FAKE_STATE": str(self.root),
-            "FAKE_BIN": str(self.bin),
-        }
-        return subprocess.Popen(
-            [str(a) for a in arguments],
-            env=variables | self.env | env,
-            cwd=self.root,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        variables = {"PATH": str(self.bin), "HOME": str(self.root), "DIFFLOGIC_SYSTEM_ROOT": str(self.system)}
+        variables |= {"FAKE_STATE": str(self.root), "FAKE_BIN": str(self.bin)} | self.env | env
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*map(str, arguments)], env=variables, cwd=self.root, text=True, **streams)
 
     def run(self, *arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
         process = self.command(*arguments, **env)

@@ -26,14 +26,7 @@ def needs() -> None:
 
 def run(script: str, given: Any, environment: Mapping[str, str] | None = None) -> Any:
     """Return the JSON that a script beside this file writes at last, given JSON. AssertionError if it fails."""
-    done = subprocess.run(
-        [shutil.which("node", path=PATH) or "node", HERE / script],
-        input=json.dumps(given),
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    command, text = [shutil.which("node", path=PATH) or "node", HERE / script], json.dumps(given)
+    done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, f"{script}: {done.stderr}"
     return json.loads(done.stdout.splitlines()[-1])  # Dawn logs before

@@ -19,6 +19,7 @@ from difflogic.train.local_search import LocalSearchModel
 from difflogic.train.stages import Training
 from difflogic.train.trainer import Trainer
 from tests.devices.test_race import LONG, Rivals
+from tests.sections import sections
 from tests.tasks import task_config
 from tests.train.tiny import tiny_config
 
@@ -64,13 +65,10 @@ def test_search_is_evaluated_like_training(config: Config, engine: Engine) -> No
 
 @pytest.mark.exhaustive
 def test_search_solves_what_gradients_leave_wrong() -> None:
-    task = {"target": "picture", "picture": ["....", ".1..", "....", "...1"], "start": "seed", "height": 4, "width": 4}
-    config = presets.get("checkerboard-small").with_(
-        task={**task, "steps": 3},
-        train={"epochs": 200, "batch": 1, "eval_interval": 1},
-        optimizer={"lr": 0.0, "weight_decay": 0.0},
-        search={"begin": 1},
-    )
+    picture = {"target": "picture", "picture": ["....", ".1..", "....", "...1"], "height": 4, "width": 4}
+    task = picture | {"start": "seed", "steps": 3}
+    fields = sections(task=task, epochs=200, batch=1, eval_interval=1, lr=0.0, weight_decay=0.0, search={"begin": 1})
+    config = presets.get("checkerboard-small").with_(**fields)
     run = Trainer(config, open_engine("cpu")).run(stop_when_solved=1)
     assert run.metrics[0].hard_loss
     assert run.solved
