@@ -82,30 +82,19 @@ def test_ratios(results: Results) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "difference"),
     [
-        (
-            ("machine", "processor"),
-            "Another",
-            "the processor is 'Processor 9' in the first and 'Another' in the second.",
-        ),
-        (("machine", "cores"), 64, "the number of cores is 2 in the first and 64 in the second."),
-        (("machine", "system"), "Darwin", "the system is 'Linux' in the first and 'Darwin' in the second."),
-        (
-            ("engines", "cpu", "adapter"),
-            "Card",
-            "the adapter of engine cpu is 'Processor 9' in the first and 'Card' in the second.",
-        ),
-        (
-            ("engines", "cpu", "driver"),
-            "Numba 2",
-            "the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the second.",
-        ),
-        (("cases", 0, "gate_evaluations"), 7, "train/a has 100 gate evaluations in the first and 7 in the second."),
+        (("machine", "processor"), "Another", "the processor is 'Processor 9' {} 'Another' {}."),
+        (("machine", "cores"), 64, "the number of cores is 2 {} 64 {}."),
+        (("machine", "system"), "Darwin", "the system is 'Linux' {} 'Darwin' {}."),
+        (("engines", "cpu", "adapter"), "Card", "the adapter of engine cpu is 'Processor 9' {} 'Card' {}."),
+        (("engines", "cpu", "driver"), "Numba 2", "the driver of engine cpu is 'Numba 1' {} 'Numba 2' {}."),
+        (("cases", 0, "gate_evaluations"), 7, "train/a has 100 gate evaluations {} 7 {}."),
         (("cases",), [line("train/a", 1.0, "gpu")], "no case was measured on the same engine in both."),
     ],
 )
 def test_what_cannot_be_compared(results: Results, path: tuple[str | int, ...], value: Any, difference: str) -> None:
     with pytest.raises(UsageError) as caught:
         compare(results, changed(results, *path, to=value))
+    difference = difference.format("in the first and", "in the second")
     assert str(caught.value) == f"The files cannot be compared: {difference}"
 
 

@@ -167,8 +167,7 @@ def test_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with pipes")
 @pytest.mark.parametrize(
-    ("command", "code"),
-    [("presets", 1), *exhaustive(("train --config tiny.toml --recipe paper -o run", 0))],
+    ("command", "code"), [("presets", 1), *exhaustive(("train --config tiny.toml --recipe paper -o run", 0))]
 )
 def test_closed_pipe_ends_printing_but_not_training(command: str, code: int, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)

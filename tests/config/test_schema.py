@@ -124,6 +124,7 @@ VALUES: list[tuple[str, str, Any, str]] = [
         "the update network reads the cell and every perception output: its widths must begin with 248, got 264.",
     ),
 ]
+ONE = {"widths": [9, 8], "connections": ["unique"]}
 TYPES: list[tuple[str, str, Any, str]] = [
     ("train", "epochs", True, "train.epochs must be an integer between 1 and 2147483648, got True."),
     ("train", "epochs", 5.0, "train.epochs must be an integer between 1 and 2147483648, got 5.0."),
@@ -133,18 +134,8 @@ TYPES: list[tuple[str, str, Any, str]] = [
     ("model", "periodic", 1, "model.periodic must be true or false, got 1."),
     ("model", "perceive", 9, "model.perceive must be a table, got 9."),
     ("model", "perceive", {"widths": 9, "connections": []}, "model.perceive.widths must be a list, got 9."),
-    (
-        "model",
-        "perceive",
-        {"widths": [9, True], "connections": ["unique"]},
-        "each of model.perceive.widths must be an integer, got True.",
-    ),
-    (
-        "model",
-        "perceive",
-        {"widths": [9, 8], "connections": ["unique"], "depth": 1},
-        "Unknown field model.perceive.depth: expected widths, connections.",
-    ),
+    ("model", "perceive", ONE | {"widths": [9, True]}, "each of model.perceive.widths must be an integer, got True."),
+    ("model", "perceive", ONE | {"depth": 1}, "Unknown field model.perceive.depth: expected widths, connections."),
 ]
 
 

@@ -137,10 +137,7 @@ def test_bounded_rule_gives_size_and_boundary(header: str, place: tuple, is_peri
         ("#Life 1.06\n1 2 3", "expected 2 integers, got '1 2 3'."),
         ("[M2]\n$$*$\n4 1 2 0 0", "expected the level of a node and four earlier nodes, got '4 1 2 0 0'."),
         ("[M2]\n$$*$\n63 1 0 0 0", "expected the level of a node and four earlier nodes, got '63 1 0 0 0'."),
-        (
-            "[M2]\n1 1 0 0 1\n" + "".join(f"{n} {n - 1} 0 0 {n - 1}\n" for n in range(2, 40)),
-            "at most 4,194,304 runs",
-        ),
+        ("[M2]\n1 1 0 0 1\n" + "".join(f"{n} {n - 1} 0 0 {n - 1}\n" for n in range(2, 40)), "at most 4,194,304 runs"),
     ],
 )
 def test_malformed_pattern_is_refused(text: str, complaint: str, tmp_path: Path) -> None:

@@ -73,11 +73,7 @@ def test_growth_from_one_cell_has_few_different_cells_at_first(periodic: bool, s
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"task": {"start": "zeros", "loss_steps": (2, 3)}},
-        {"task": {"start": "zeros", "flip": 0.1}},
-        {"fire_rate": 0.6},
-    ],
+    [{"task": {"start": "zeros", "loss_steps": (2, 3)}}, {"task": {"start": "zeros", "flip": 0.1}}, {"fire_rate": 0.6}],
     ids=["judged on the way", "faults", "asynchronous"],
 )
 def test_diverging_cells_need_the_complete_grid(fields: dict[str, object]) -> None:

@@ -177,11 +177,7 @@ def grey(side: int, level: int) -> Callable[[Path], Any]:
             b'<svg xmlns="http://www.w3.org/2000/svg"/>',
             "drawn.svg\u2069 describes shapes instead of pixels: save",
         ),
-        (
-            "torn.png",
-            b"\x89PNG\r\n\x1a\n" + bytes(60),
-            "torn.png\u2069 is not an image that can be read: expected PNG",
-        ),
+        ("torn.png", b"\x89PNG\r\n\x1a\n" + bytes(60), "torn.png\u2069 is not an image that can be read: expected PNG"),
         ("words.txt", b"no picture", "words.txt\u2069 is not an image that can be read"),
         ("صورة.png", b"", "\u2068صورة.png\u2069 is not an image that can be read"),
         ("night.png", grey(20, 0), "has no pixel that is on: all are transparent or too dark."),

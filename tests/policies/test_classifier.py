@@ -203,10 +203,7 @@ REFUSED = {
     "a,kind\n\n1,x\n\nred,y\n": ("kind", "row 5 has 'red'"),
     "a b,a_b,kind\n1,1,x\n": ("kind", "'a b' and 'a_b' are too similar"),
     "a,kind\n1e39,x\n": ("kind", "'1e39' in the column a, and features are at most 3.4e+38 in size"),
-    "a;b;kind\n1,5;1.5;x\n": (
-        "kind",
-        "it contains '1,5' and '1.5': write decimals with commas only",
-    ),
+    "a;b;kind\n1,5;1.5;x\n": ("kind", "it contains '1,5' and '1.5': write decimals with commas only"),
     "a\tkind\n1,5\tx\n": ("kind", "row 2 has '1,5' in the column a, and features are finite numbers: write decimals"),
     'a,kind\n"1,320.0",x\n': ("kind", "write decimals with a point, and thousands without a separator"),
     "a,kind\ntrue,x\nyes,y\n": ("kind", "row 2 has 'true' in the column a"),

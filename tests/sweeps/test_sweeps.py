@@ -31,25 +31,14 @@ from tests.sweeps.here import Here, described, swept, untimed
 from tests.train import processes
 from tests.train.tiny import assert_same_run, tiny_config
 
-RATES, SHORT = {"optimizer.lr": "0.01:0.5:log"}, {"train.epochs": 2}
+RATES, CLIPPED = {"optimizer.lr": "0.01:0.5:log"}, {"optimizer.clip_by": ["element", "norm"]}
+SHORT, LONG = {"train.epochs": 2}, {"train.epochs": 9, "train.eval_interval": 3}
 SWEEPS: dict[str, dict[str, Any]] = {
     "grid": {"over": {"optimizer.lr": [0.05, 0.2], "seed": "0..2"}, "set": SHORT},
     "random": {"over": RATES | {"seed": "0..2"}, "method": "random", "trials": 6, "set": SHORT},
     # Its first ten are drawn blindly.
-    "optuna": {
-        "over": RATES | {"optimizer.clip_by": ["element", "norm"]},
-        "method": "optuna",
-        "trials": 13,
-        "ahead": 2,
-        "set": SHORT,
-    },
-    "halving": {
-        "over": RATES,
-        "method": "halving",
-        "trials": 7,
-        "ahead": 3,
-        "set": {"train.epochs": 9, "train.eval_interval": 3},
-    },
+    "optuna": {"over": RATES | CLIPPED, "method": "optuna", "trials": 13, "ahead": 2, "set": SHORT},
+    "halving": {"over": RATES, "method": "halving", "trials": 7, "ahead": 3, "set": LONG},
 }
 
 

@@ -128,10 +128,7 @@ def test_a_long_chain() -> None:
         (lambda x: x + np.ones((1,) * 9), "add makes tensors of at most 8 axes, not 9"),
         (lambda x: x.reshape(2.0, 3), r"reshape needs whole numbers, not \(2.0, 3\)"),
         (lambda x: x.sum(1.5), "sum needs whole numbers, not 1.5"),
-        (
-            lambda x: x.assign_rows(0, [1.0, 2.0, 3.0]),
-            r"assign_rows needs rows of the shape \(3,\), got the shape \(3,\)",
-        ),
+        (lambda x: x.assign_rows(0, [1.0] * 3), r"assign_rows needs rows of the shape \(3,\), got the shape \(3,\)"),
         (bool, r"A tensor of the shape \(2, 3\) is not one number"),
         (Tensor.item, r"A tensor of the shape \(2, 3\) is not one number"),
         (lambda x: gathered([], [0]), "at least one tensor"),
@@ -140,10 +137,7 @@ def test_a_long_chain() -> None:
         (lambda x: x + "one", "add takes numbers, or rows of them that are equally long, not str"),
         (lambda x: Tensor(None), "Tensor takes numbers, .* not NoneType"),
         (lambda x: Tensor([[1.0], [1.0, 2.0]]), "Tensor takes numbers, .* equally long, not list"),
-        (
-            lambda x: Tensor([1], dtype="int32"),
-            "int32 is not supported on cpu: tensors must be float32",
-        ),
+        (lambda x: Tensor([1], dtype="int32"), "int32 is not supported on cpu: tensors must be float32"),
     ],
 )
 def test_invalid_arguments_are_refused(mistake: Function, sentence: str) -> None:

@@ -402,12 +402,7 @@ def test_finishing_repairs_what_an_attempt_leaves_wrong(fields, enough, epoch, f
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"search": {"begin": 0}},
-        {"train": {"fire_rate": 0.5}},
-        {"task": {"loss_steps": (11, 12)}},
-    ],
+    "fields", [{"search": {"begin": 0}}, {"train": {"fire_rate": 0.5}}, {"task": {"loss_steps": (11, 12)}}]
 )
 def test_only_images_that_end_with_a_search_are_repaired(fields: dict[str, Any]) -> None:
     config = configure(HARD).config
