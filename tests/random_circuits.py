@@ -54,18 +54,14 @@ def random_circuit(
             return rng.integers(0, n_in, (2, n_out))
         return wiring.make_wires("unique", prng.key_from_seed(int(rng.integers(0, 2**32))), n_in, n_out)
 
-    circuit = Circuit.from_arrays(
-        logits={"perceive": [logits(kernels, n) for n in perceive], "update": [logits(n) for n in update]},
-        wires={
-            "perceive": [
-                wired(layer, n_in, n) for layer, (n_in, n) in enumerate(zip(perceive_inputs, perceive, strict=False))
-            ],
-            "update": [updated(n_in, n) for n_in, n in zip(update_inputs, update, strict=False)],
-        },
-        channels=channels,
-        periodic=periodic,
-        neighbourhood=neighbourhood,
-    ).with_candidates(candidates, seed=5)
+    logits_of = {"perceive": [logits(kernels, n) for n in perceive], "update": [logits(n) for n in update]}
+    perceive_layers = enumerate(zip(perceive_inputs, perceive, strict=False))
+    wires_of = {
+        "perceive": [wired(layer, n_in, n) for layer, (n_in, n) in perceive_layers],
+        "update": [updated(n_in, n) for n_in, n in zip(update_inputs, update, strict=False)],
+    }
+    circuit = Circuit.from_arrays(logits_of, wires_of, channels, periodic, neighbourhood=neighbourhood)
+    circuit = circuit.with_candidates(candidates, seed=5)
     if circuit.wire_logits is None:
         return circuit
     noise = scale * rng.standard_normal(circuit.wire_logits.shape)

@@ -33,15 +33,8 @@ def tiny(neighbourhood: str, periodic: bool = False) -> Config:
     """On a torus of one row, the cells above and below are the cell itself: reading them would give the same."""
     one_row = neighbourhood == "line"
     sides = {"height": 1, "width": 7, "start": "seed"} if one_row else {"start": "seed"}
-    small = ModelConfig(
-        channels=2,
-        kernels=1,
-        perceive=NetworkConfig((9, 8, 1), ("first_kernel", "unique")),
-        update=NetworkConfig((4, 2), ("unique",)),
-        periodic=periodic,
-        wiring_per_kernel=True,
-        neighbourhood=neighbourhood,
-    )
+    perceive, update = NetworkConfig((9, 8, 1), ("first_kernel", "unique")), NetworkConfig((4, 2), ("unique",))
+    small = ModelConfig(2, 1, perceive, update, periodic, wiring_per_kernel=True, neighbourhood=neighbourhood)
     return tiny_config(search={"begin": 11}).with_(model=small, task=sides)
 
 

@@ -366,19 +366,9 @@ def test_optimiser_gets_every_number_of_the_configuration() -> None:
     optimizer = OptimizerConfig(0.1, 0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, clip_by="norm")
     falls = ScheduleConfig(share=0.7, begin=8, end=9)
     config = dataclasses.replace(SMALL, optimizer=optimizer, schedule=falls).with_(model={"input_wise": True})
-    assert dataclasses.asdict(Hyper.of(config)) == {
-        "lr": 0.1,
-        "weight_decay": 0.2,
-        "beta1": 0.3,
-        "beta2": 0.4,
-        "epsilon": 0.5,
-        "clip": 0.6,
-        "clip_by": "norm",
-        "lr_end": 0.7,
-        "lr_from": 8,
-        "lr_to": 9,
-        "input_wise": True,
-    }
+    wanted = {"lr": 0.1, "weight_decay": 0.2, "beta1": 0.3, "beta2": 0.4, "epsilon": 0.5, "clip": 0.6}
+    wanted |= {"clip_by": "norm", "lr_end": 0.7, "lr_from": 8, "lr_to": 9, "input_wise": True}
+    assert dataclasses.asdict(Hyper.of(config)) == wanted
     assert Hyper() == Hyper.of(SMALL)
 
 

@@ -33,19 +33,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         evaluation = evaluate.evaluate(folder, engine, starts=1)
     proved = proof.decide(proof.of_run(load(folder)))
     files = {name: [json.loads((folder / name).read_text())] for name in ("circuit.json", "manifest.json")}
+    circuit, controllers = Circuit.feed_forward([4, 4, 4], 0), (linear_rule(), remembering_controller(2))
+    functions = [FunctionNetlist.from_circuit(circuit, classes=classes) for classes in (None, 2)]
     return files | {
         "metrics.jsonl": [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()],
         "evaluation.json": [evaluation.to_dict()],
         "proof.json": [proved.to_dict()],
-        "controller.json": [
-            json.loads(function_json.to_json(each)) for each in (linear_rule(), remembering_controller(2))
-        ],
-        "function.json": [
-            json.loads(
-                function_json.to_json(FunctionNetlist.from_circuit(Circuit.feed_forward([4, 4, 4], 0), classes=n))
-            )
-            for n in (None, 2)
-        ],
+        "controller.json": [json.loads(function_json.to_json(each)) for each in controllers],
+        "function.json": [json.loads(function_json.to_json(each)) for each in functions],
     }
 
 

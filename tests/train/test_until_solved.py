@@ -39,6 +39,7 @@ from difflogic.train.session import Session
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
 from tests.sampled import exhaustive
+from tests.sections import sections
 from tests.train.tiny import assert_same_run, tiny_config
 
 FLAT = tiny_config(epochs=40).with_(optimizer={"lr": 0.0}, train={"eval_interval": 20})
@@ -254,14 +255,8 @@ def test_short_limit_of_time_is_reported() -> None:
 
 
 NOISE = np.random.default_rng(5).integers(0, 2, (16, 16)).tolist()
-HARD = TrainRequest(
-    preset="lizard",
-    recipe="robust",
-    set={
-        "task": {"height": 16, "width": 16, "picture": tuple("".join(".1"[bit] for bit in row) for row in NOISE)},
-        "train": {"epochs": 20},
-    },
-)
+PICTURE = tuple("".join(".1"[bit] for bit in row) for row in NOISE)
+HARD = TrainRequest(preset="lizard", recipe="robust", set=sections(height=16, width=16, picture=PICTURE, epochs=20))
 """Request that cannot be learned in seconds."""
 
 

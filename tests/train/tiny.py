@@ -22,17 +22,9 @@ def tiny_config(**fields: Any) -> Config:
     """12 epochs, evaluated at 1, 5, 10 and the end; start logit 2, so that gates move at once."""
     perceive = NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((10, 12, 8, 4, 2), ("unique",) * 4)
-    return (
-        presets.checkerboard(small=True)
-        .with_(
-            name="tiny",
-            model=ModelConfig(channels=2, kernels=2, perceive=perceive, update=update),
-            task={"height": 5, "width": 6, "steps": 3},
-            train={"epochs": EPOCHS, "batch": 3, "eval_interval": 5, "probes": 4},
-            initial={"logit": 2.0},
-        )
-        .with_(**sections(**fields))
-    )
+    base = presets.checkerboard(small=True).with_(name="tiny", model=ModelConfig(2, 2, perceive, update))
+    sizes = sections(height=5, width=6, steps=3, epochs=EPOCHS, batch=3, eval_interval=5, probes=4)
+    return base.with_(**sizes, initial={"logit": 2.0}).with_(**sections(**fields))
 
 
 def quick_config(**fields: Any) -> Config:
