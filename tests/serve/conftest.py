@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -88,14 +87,3 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return by_hand(short_config(), tmp_path_factory.mktemp("hand") / "run")
-
-
-def module_server(settings: ServeSettings | None = None, **given: Any) -> Any:
-    """Return the fixture of a server without workers for all tests of a module."""
-
-    @pytest.fixture(scope="module")
-    def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-        with serving(tmp_path_factory.mktemp("store"), settings, **given) as running:
-            yield running
-
-    return live

@@ -257,7 +257,7 @@ def test_path_of_another_kind_is_refused_by_name(filled, name, make, words):
     in_place_of(make)(filled.folder / name)
     with pytest.raises(StoreError) as error:
         Store.open(filled.folder)
-    assert str(error.value).startswith(f"{filled.folder / name} is {kind}, but a store expects {expected}")
+    assert str(error.value).startswith(f"{filled.folder / name} {words}")
 
 
 def test_file_in_place_of_a_folder_is_put_aside(filled):
