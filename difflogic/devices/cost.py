@@ -36,8 +36,9 @@ def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
     """Return the predicted cost of a job without allocating memory."""
     model, task, train = config.model, config.task, config.train
     cells = task.height * task.width * train.batch
-    # Each instance of a gate is evaluated once per cell and CA step; the rate includes the backward pass.
-    evaluations = model.instances * cells * task.steps * train.epochs * population
+    # Each instance of a gate is evaluated once per cell and CA step; the rate includes the backward pass. With k
+    # candidates for each input a step takes about k times as long.
+    evaluations = model.instances * model.candidates * cells * task.steps * train.epochs * population
     return Cost(evaluations, training_bytes(config, threads) * population)
 
 

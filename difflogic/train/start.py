@@ -58,7 +58,7 @@ def fresh(request: TrainRequest) -> Start:
     def first(own: Config) -> ModelState:
         circuit = Circuit.initial(own.model, own.seed, own.initial)
         if source is not None:
-            circuit = _with_logits(circuit, source.circuit, init_from)
+            circuit = _with_logits(circuit, source.circuit, init_from, own.seed)
         state = TrainState.initial(job.make_job(own, circuit, data))
         if grids is not None and state.pool is not None:
             state = replace(state, pool=kept_starts.pool_of(state.pool, grids))
@@ -86,9 +86,15 @@ def _start_grids(config: Config, file: Path | None) -> Grids | None:
     return grids
 
 
-def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circuit:
-    """Return the circuit of the source run if it has the shape of `expected`. Raises CheckpointError otherwise."""
-    source = source.chosen if expected.candidates == 1 else source
+def _with_logits(expected: Circuit, source: Circuit, path: Path | None, seed: int) -> Circuit:
+    """Return the circuit of the source run if it has the shape of `expected`. Raises CheckpointError otherwise.
+
+    Fixed wires become the first of their candidates, the others being sampled from `seed`.
+    """
+    if expected.candidates == 1:
+        source = source.chosen
+    elif source.candidates == 1:
+        source = source.with_candidates(expected.candidates, seed)
     for network, layers in expected.logits.items():
         shapes = [list(layer.shape) for layer in layers]
         others = [list(layer.shape) for layer in source.logits.get(network, [])]

@@ -80,6 +80,11 @@ def test_what_is_predicted_is_what_the_cpu_engine_takes(name: str) -> None:
     assert predicted == cost.cost_of(presets.get(name), 1, engine.threads).memory
 
 
+def test_a_step_with_candidates_costs_as_many_evaluations() -> None:
+    one, four = (cost.cost_of(SMALL.with_(model={"candidates": k}), 1) for k in (1, 4))
+    assert four.evaluations == 4 * one.evaluations
+
+
 def test_a_rollout_that_memory_does_not_hold_is_refused_and_a_long_one_announced(machine: None) -> None:
     assert cost.check_rollout(SMALL.model, 64 * 64, 100, 3 * 100) is None
     told = cost.check_rollout(SMALL.model, 64 * 64, 100_000, 3 * 200)

@@ -165,6 +165,13 @@ def test_init_from_starts_from_another_run(finished: Run, config: Config, engine
     assert Trainer(config, engine).run(epochs=2, init_from=finished.path).metrics[0].epoch == 1
 
 
+def test_init_from_gives_fixed_wires_further_candidates(finished: Run, config: Config, engine: Engine) -> None:
+    run = Trainer(config.with_(model={"candidates": 2}), Scripted(engine, {})).run(init_from=finished.path)
+    assert run.circuit.candidates == 2
+    assert np.array_equal(run.circuit.chosen.flat_logits(), finished.circuit.flat_logits())
+    assert np.array_equal(run.circuit.chosen.update_wires[0], finished.circuit.update_wires[0])
+
+
 def test_init_from_needs_the_same_shape(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     update = dataclasses.replace(config.model.update, widths=(10, 11, 8, 4, 2))
     wider = config.with_(model=dataclasses.replace(config.model, update=update))

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,9 @@ from difflogic.config.fields import Table, section
 from difflogic.config.request import Request, SweepRequest
 from difflogic.errors import UsageError
 from difflogic.serve.store.jobs import KINDS, PRIORITIES, SORTS, STATUSES, JobRequest, Sort
+
+if TYPE_CHECKING:
+    from difflogic.serve.client import Client
 
 HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss", "solved", "on", "submitted", "tags")
 job_argument = click.argument("job")
@@ -65,10 +68,10 @@ def submit(**options: Any) -> int:
         return 0
 
 
-def _follow(*arguments: Any) -> int:
+def _follow(server: "Client", job: str, as_json: bool = False, log_interval: int = 10) -> int:
     from difflogic.cli.screen.following import follow  # its modules need the extra `serve`
 
-    return follow(*arguments)
+    return follow(server, job, as_json, log_interval)
 
 
 def _request(options: Mapping[str, Any], **others: Any) -> JobRequest:

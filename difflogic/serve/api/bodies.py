@@ -88,10 +88,10 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
 
 
 def parsed(body: bytes) -> Any:
-    """Return the data of a JSON body. Raises ApiError for invalid JSON, NaN, lone surrogates or deep nesting."""
+    """Return the data of a JSON body. Raises ApiError for invalid JSON, infinity, NaN, lone surrogates or deep nesting."""
     try:
         data = json.loads(body)
-        # NaN and a lone surrogate pass `loads`, and would fail much later, when the job is written.
+        # Infinity, NaN and a lone surrogate pass `loads`, and would fail much later, when the job is written.
         json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:  # UnicodeError is a ValueError
         raise ApiError(400, "not_json", "The body is not valid JSON.") from error
