@@ -106,13 +106,12 @@ def _call(actor: Any, method: str, *arguments: Any) -> Any:
         raise error.cause from None
 
 
-class _ActorChild(Child):
+class _ActorChild:
     """Supervisor's handle of a worker on a machine of the cluster."""
 
-    how = ""
-
     def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str) -> None:
-        self._ray, self._store, self._actor, self._work, self.name = ray, store, actor, work, name
+        self._ray, self._store, self._actor, self._work = ray, store, actor, work
+        self.name, self.how = name, ""
 
     @property
     def status(self) -> int | None:

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
@@ -53,39 +53,54 @@ OFFER_KEPT_S = 45.0
 """Seconds for which an engine counts as offered after its last worker was seen, since the worker may restart."""
 
 
-class Child:
-    """Worker in a child process, whose standard input closes when this process ends.
+class Child(Protocol):
+    """Interface of a worker that a supervisor has started, and that ends with its supervisor."""
 
-    The subclass in `difflogic.serve.cluster` is for a worker on another machine.
-    """
+    name: str
+
+    @property
+    def status(self) -> int | None:
+        """Exit status of the worker, negative for a signal, or None while the worker runs."""
+
+    @property
+    def how(self) -> str:
+        """Clause that describes how the worker ended."""
+
+    def ask_to_stop(self) -> None:
+        """Ask the worker to save its job, release it and end."""
+
+    def kill(self) -> None:
+        """Kill the worker if it is still running, and wait until it has ended."""
+
+    def close(self) -> None:
+        """Release the resources of a worker that has ended."""
+
+
+class ChildProcess:
+    """Worker in a child process, whose standard input closes when this process ends."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name, self._process = name, process
 
     @property
     def status(self) -> int | None:
-        """Exit status of the worker, negative for a signal, or None while the worker runs."""
         return self._process.poll()
 
     @property
     def how(self) -> str:
-        """Clause that describes how the worker ended."""
         return how_it_ended(self.status or 0)
 
     def ask_to_stop(self) -> None:
-        """Ask the worker to save its job, release it and end."""
         if self.status is None:
             self._process.terminate()
 
     def kill(self) -> None:
-        """Kill the worker if it is still running, and wait until it has ended."""
         if self.status is None:
             self._process.kill()
         self._process.wait()
         self.close()
 
     def close(self) -> None:
-        """Release the resources of a worker that has ended."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
@@ -196,7 +211,7 @@ class Supervisor:
             env={**os.environ, **(self.environment or {})},
             start_new_session=True,  # only the supervisor gets Ctrl-C, and lets its workers save
         )
-        return Child(name, process)
+        return ChildProcess(name, process)
 
     def refresh(self) -> None:
         """Do nothing, since the devices of a single machine do not change; subclasses update the slots."""
@@ -308,8 +323,11 @@ class Supervisor:
             late = child.status is None
             child.kill()
             how = "its worker did not stop in time, and was killed" if late else child.how
-            self._guarded(lambda name, how: _log_lost(self._store.expire_worker(name, how)), child.name, how)
+            self._guarded(self._expire_ended, child, how)
         log_event("workers stopped")
+
+    def _expire_ended(self, child: Child, how: str) -> None:
+        _log_lost(self._store.expire_worker(child.name, how))
 
 
 def _log_lost(lost: Sequence[JobRecord]) -> None:
