@@ -50,8 +50,8 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
     observations, actions = WORDS.get(identifier.partition("-")[0], ((), ()))
     names = observations if len(observations) == spaces.observations - spaces.memory else None
     choices = actions if len(actions) == spaces.actions else spaces.actions
-    source = identifier, version("gymnasium")
-    return Controller.from_gates(actor.thermometer, actor.decision(), choices, names, *source, spaces.memory)
+    decision, gymnasium = actor.decision(), version("gymnasium")
+    return Controller.from_gates(actor.thermometer, decision, choices, names, identifier, gymnasium, spaces.memory)
 
 
 def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:

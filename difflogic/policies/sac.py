@@ -62,10 +62,10 @@ class SAC(Learner):
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
         # Two critics with the seeds +20 and +30, then two targets with the same seeds: each target begins equal to its
         # critic.
-        sizes = spaces.observations, spaces.actions
-        pairs = [QNetwork(*sizes, widths, seed + offset, device) for offset in (20, 30, 20, 30)]
+        observed, acted = spaces.observations, spaces.actions
+        pairs = [QNetwork(observed, acted, widths, seed + offset, device) for offset in (20, 30, 20, 30)]
         self._critics, self._targets = pairs[:2], pairs[2:]
-        columns = {"observations": sizes[0], "following": sizes[0], "actions": sizes[1]}
+        columns = {"observations": observed, "following": observed, "actions": acted}
         nothing = {name: np.zeros((1, columns.get(name, 1)), dtype=np.float32) for name in SAVED}
         self._buffer = ReplayBuffer(sac.buffer_size, self._columns(**nothing), device)
         automatic = sac.ent_coef == "auto"

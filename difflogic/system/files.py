@@ -86,8 +86,10 @@ def _lock(descriptor: int) -> bool:
 def append(path: Path, data: bytes) -> None:
     """Append `data` to a file, creating it if necessary. Raises OSError, also if the path is a link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o666)
-    with os.fdopen(descriptor, "ab", buffering=0):
+    try:
         write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
 
 
 def inside(path: Path, folder: Path) -> Path:

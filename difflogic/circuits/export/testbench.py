@@ -106,5 +106,6 @@ def hexadecimal_lines(*columns: Bits) -> str:
     for bits in columns:
         # `packbits` fills the last byte at the end of the array, which is the lowest bit: zeros must precede the bits.
         packed = np.packbits(np.pad(bits, ((0, -len(bits) % 8), (0, 0)))[::-1], axis=0).T
-        numbers.append([row.tobytes().hex()[-len(bits) // 4 :] for row in packed])
+        digits = -(-len(bits) // 4)
+        numbers.append([row.tobytes().hex()[-digits:] for row in packed])
     return "".join(f"{' '.join(row)}\n" for row in zip(*numbers, strict=True))

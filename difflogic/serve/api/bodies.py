@@ -88,7 +88,7 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
 
 
 def parsed(body: bytes) -> Any:
-    """Return the data of a JSON body. Raises ApiError for invalid JSON, infinity, NaN, lone surrogates or deep nesting."""
+    """Return the data of a JSON body. Raises ApiError if it is invalid or too deep, or has NaN or surrogates."""
     try:
         data = json.loads(body)
         # Infinity, NaN and a lone surrogate pass `loads`, and would fail much later, when the job is written.

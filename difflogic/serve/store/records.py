@@ -61,6 +61,7 @@ class Records:
         self,
         owner: str | None = None,
         limit: int = 100,
+        *,
         status: str | None = None,
         kind: str | None = None,
         source: str | None = None,

@@ -7,7 +7,6 @@ moved to the sweep's folder. After an interruption, the sweep continues with the
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from difflogic.errors import ConfigError
 from difflogic.serve.store.jobs import JobRecord, JobSpec
@@ -55,8 +54,10 @@ class TrialJobs:
                 self._refused.append((rung, Outcome("failed", error=str(error))))
                 return
             name, request = f"trial {rung.trial} of {rung.spec.base.name}", rung.spec.request.to_dict()
-            own: dict[str, Any] = {"options": {"trial": rung.trial, "until": rung.until}, "parent": self._sweep}
-            spec = JobSpec("train", name, config, self._engine, request, self._priority, **own)
+            options = {"trial": rung.trial, "until": rung.until}
+            spec = JobSpec(
+                "train", name, config, self._engine, request, self._priority, options=options, parent=self._sweep
+            )
             job, _ = self._store.submit(self._owner, spec)
         elif job.options["until"] != rung.until:
             job = self._store.train_on(job.id, rung.until)

@@ -79,8 +79,10 @@ class WorkerProcess:
             seen = self._worked = time.monotonic()
             # The loop sleeps between polls, but never between two jobs: it takes the next job immediately.
             while not (self.stopping or (self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle)):
-                claim = self.name, self.device, self.engines, self.limits.stopped
-                if self._has_disk_space() and (claimed := self.store.claim(*claim)) is not None:
+                claimed = None
+                if self._has_disk_space():
+                    claimed = self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
+                if claimed is not None:
                     self._run_job(*claimed)
                     self._worked = time.monotonic()
                 elif time.monotonic() - seen > MARK_SEEN_S:

@@ -150,7 +150,8 @@ def jobs(
     """List your jobs (an operator's: all jobs), the newest first, or sorted by name, priority, wrong cells or gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
-    page = context.store.jobs(caller.sees or owner, limit + 1, status, kind, source, tag, q, before, sort)
+    filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q}
+    page = context.store.jobs(caller.sees or owner, limit + 1, before=before, sort=sort, **filters)
     # If there is one job more than requested, another page follows.
     following = page[limit - 1].number if len(page) > limit else None
     return reply({"jobs": [_job_data(context, job) for job in page[:limit]], "next": following})
