@@ -163,7 +163,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
         "epochs": made.record.attempts[-1].epoch,
         "papers": round(made.record.effort / case.papers, 4),
         "seconds": round(seconds, 2),
-        "active_gates": active_gates(circuit.flat_logits()),
+        "active_gates": active_gates(circuit.gate_logits),
         "gates": gate_count(simplified(netlist).netlist),
         "from_step": from_step(case.config, netlist),
         "grids": on_other_grids(case.config, netlist),
