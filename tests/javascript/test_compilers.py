@@ -79,6 +79,11 @@ def spirv_val(name: str, program: bytes, folder: Path) -> str:
     return f"{name}: {done.stdout}{done.stderr}" if done.returncode else ""
 
 
+def test_every_variant_has_a_module_with_an_entry_point(sources: Sources) -> None:
+    assert {each.module for each in all_variants(sources)} == set(sources)
+    assert all(len(re.findall("^@compute", source.text, re.MULTILINE)) == 1 for source in sources.values())
+
+
 @pytest.mark.exhaustive
 def test_tint_takes_every_variant_without_a_word(sources: Sources) -> None:
     node.needs()

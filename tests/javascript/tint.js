@@ -46,6 +46,7 @@ const modules = new Map();
 for (const each of asked.modules) modules.set(each.name, await compiled(each));
 let pipelines = 0;
 for (const each of asked.pipelines) {
+  if (!modules.has(each.module)) throw new Error(`no module ${each.module}`);
   const module = modules.get(each.module);
   if (module && (await isPipeline(each, module))) pipelines += 1;
 }

@@ -43,12 +43,15 @@ class Variant:
 
 
 def all_sources() -> dict[str, Source]:
-    """Every file with an entry point by its name, and what is generated from circuits."""
-    files = shader_root().rglob("*.wgsl")
-    entries = [path for path in files if re.search("^@compute", path.read_text(encoding="utf-8"), re.MULTILINE)]
-    names = [path.relative_to(shader_root()).with_suffix("").as_posix() for path in sorted(entries)]
-    parts = (simulation.BLOCKED, "common/forward")  # what completes them is generated, or one of two kernels
-    return {**{name: load_source(name) for name in names if name not in parts}, **_generated()}
+    """Every kernel in a table, every other file with an entry point, and what is generated from circuits."""
+    kernels = [*KERNELS, *(kernel.source.name for kernel in array_kernels.KERNELS.values())]
+    for path in sorted(shader_root().rglob("*.wgsl")):
+        name = path.relative_to(shader_root()).with_suffix("").as_posix()
+        is_entry = re.search("^@compute", path.read_text(encoding="utf-8"), re.MULTILINE) is not None
+        # Kernels import the entry points of common/; what completes BLOCKED is generated.
+        if is_entry and name != simulation.BLOCKED and not name.startswith("common/"):
+            kernels.append(name)
+    return {**{name: load_source(name) for name in dict.fromkeys(kernels)}, **_generated()}
 
 
 def _generated() -> dict[str, Source]:
