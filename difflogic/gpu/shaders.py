@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from difflogic.errors import KernelError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _IMPORT = re.compile(r"^#import\s+(\S+)\s*$")
-_BINDING = re.compile(r"^@group\(0\) @binding\(\d+\) var<(?:storage, )?(\w+)> (\w+):", re.MULTILINE)
-_OVERRIDE = re.compile(r"^override (\w+)", re.MULTILINE)
-_CONSTANT = re.compile(r"^const (\w+) = (\d+)u;", re.MULTILINE)
-_SHARED = re.compile(r"^var<workgroup> \w+: array<([\w<>]+), (\w+)>;", re.MULTILINE)
+_BINDING = r"^@group\(0\) @binding\((\d+)\) var<(?:storage, )?(uniform|read|read_write)> (\w+):"
+_OVERRIDE = r"^override (\w+)"
+_CONSTANT = r"^const (\w+) = (\d+)u;"
+_SHARED = r"^var<workgroup> \w+: array<([\w<>]+), (\w+)>;"
+_BYTES = {"f32": 4, "u32": 4, "Four": 16, "vec4<f32>": 16}
+"""Bytes per entry of arrays in workgroup memory, by type; `Four` is four words or four numbers."""
 
 
 @cache
@@ -47,19 +49,34 @@ class Source:
     @cached_property
     def bindings(self) -> tuple[Binding, ...]:
         """Bindings in the order of their numbers, in which a kernel declares them."""
-        return tuple(Binding(name, access) for access, name in _BINDING.findall(self.text))
+        found = self._declared(_BINDING, r"@\s*binding\b")
+        if [int(number) for number, _, _ in found] != list(range(len(found))):
+            raise KernelError(f"Expected bindings of the shader {self.name} in the order of their numbers from 0 on.")
+        return tuple(Binding(name, access) for _, access, name in found)
 
     @cached_property
     def overrides(self) -> tuple[str, ...]:
         """Names of the `override` constants."""
-        return tuple(_OVERRIDE.findall(self.text))
+        return tuple(self._declared(_OVERRIDE, r"\boverride\b"))
 
     @cached_property
     def _shared(self) -> list[tuple[int, str]]:
         """Bytes per entry and length of each array in workgroup memory; a length is a number or an `override`."""
-        known = dict(_CONSTANT.findall(self.text))
-        arrays = _SHARED.findall(self.text)
-        return [(4 if kind in ("f32", "u32") else 16, known.get(length, length)) for kind, length in arrays]
+        known = dict(re.findall(_CONSTANT, self.text, re.MULTILINE))
+        declared = self._declared(_SHARED, r"\bvar\s*<\s*workgroup\b")
+        arrays = [(kind, known.get(length, length)) for kind, length in declared]
+        for kind, length in arrays:
+            if kind not in _BYTES or not (length.isdecimal() or length in self.overrides):
+                raise KernelError(f"The shader {self.name} has an array of unknown size: array<{kind}, {length}>.")
+        return [(_BYTES[kind], length) for kind, length in arrays]
+
+    def _declared(self, pattern: str, keyword: str) -> list[Any]:
+        """Return the groups of each declaration. Raises KernelError if one with the keyword is not as in `pattern`."""
+        code = re.sub("//.*", "", self.text)
+        found = re.findall(pattern, code, re.MULTILINE)
+        if len(found) != len(re.findall(keyword, code)):
+            raise KernelError(f"The shader {self.name} has a declaration that does not match {pattern}")
+        return found
 
     def workgroup_bytes(self, constants: Mapping[str, int]) -> int:
         """Return the size in bytes of the workgroup memory under these values of `override` constants."""
