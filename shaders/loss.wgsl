@@ -5,7 +5,7 @@
 // gathers it.
 // Reference: difflogic/reference/kernels/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
-// Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], the last row;
+// Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], of which the last is read;
 //     d_patches [chunks, C * adjoints, 16]; loss_partials [J, chunks], the last row; control [8].
 #import common/shape.wgsl
 #import common/targets.wgsl

@@ -2,7 +2,8 @@
 // Reference: difflogic/reference/kernels/sample_losses.py
 // Dispatch: x = batch, at most 65535, then the workgroup loops; y = model. The workgroup size is fixed: the order of
 //     the sum depends on it.
-// Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16]; sample_losses [B].
+// Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], of which the last is read;
+//     sample_losses [B].
 #import common/shape.wgsl
 #import common/sum.wgsl
 #import common/targets.wgsl

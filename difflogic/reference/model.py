@@ -73,7 +73,7 @@ class ReferenceModel:
         if self._pool is not None and not self._job.config.pool.starts:
             losses, last = np.empty(shape.batch, dtype=np.float32), done.states[-1]
             with np.errstate(over="ignore", invalid="ignore"):  # the values of a skipped epoch
-                sample_losses(shape, last, self._targets[-1], losses)
+                sample_losses(shape, last, self._targets, losses)
             resets = self._job.config.pool.reset
             write_back(shape, resets, control, last, self._fresh, losses, self._places, self._pool)
         loss, skipped = self._history[0]

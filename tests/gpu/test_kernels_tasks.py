@@ -247,11 +247,12 @@ def test_samples_are_drawn(device: GpuDevice, shape: Shape, samples: int) -> Non
         np.testing.assert_array_equal(targets[m], wanted)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *JUDGED], ids=str)
 def test_sample_losses(device: GpuDevice, shape: Shape) -> None:
     rng = np.random.default_rng(9)
     state = rng.random((M, shape.channels, shape.cells), dtype=np.float32)
-    targets = bits(rng, M, shape.loss_channels, shape.cells)
+    targets = bits(rng, M, shape.targets, shape.loss_channels, shape.cells)
+    targets[rng.random(targets.shape) < 0.3] = IGNORED
     with rig(device, circuits(shape), shape, batch_source=BatchSource(pool=shape.batch)) as r:
         r.put_cells(r.work.state(shape.steps), state)
         r.put_cells("targets", targets)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from difflogic.core.bits import IGNORED
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import split, threefry2x32, word_of_bits
 from difflogic.cpu.kernels.buffers import Buffers
@@ -34,14 +35,17 @@ def draw_pool(grid: TileGrid, channels: int, first: int, last: int, buffers: Buf
 @inlined
 def rank(grid: TileGrid, buffers: Buffers) -> None:
     """Mark in `worst` the `pool_reset` samples with the largest loss after the last step."""
-    losses, state, targets = buffers.sample_losses, buffers.states[grid.steps], buffers.targets[0]
+    losses, state = buffers.sample_losses, buffers.states[grid.steps]
+    targets = buffers.targets[len(buffers.targets) - 1]  # of the last step
     for sample in range(grid.batch):
         losses[sample] = 0
         # In one thread and in the order of cells, since rounding may decide which of two samples is replaced.
         for cell in range(sample * grid.cells_per_grid, (sample + 1) * grid.cells_per_grid):
             for channel in range(grid.loss_channels):
-                difference = state[channel * grid.stride + grid.guard + cell] - targets[channel, cell]
-                losses[sample] += difference * difference
+                target = targets[channel, cell]
+                if target != np.float32(IGNORED):
+                    difference = state[channel * grid.stride + grid.guard + cell] - target
+                    losses[sample] += difference * difference
     # The rank of a sample is the number of samples before it; equal losses are in the order of the batch.
     for sample in range(grid.batch):
         ahead = 0
