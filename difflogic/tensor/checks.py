@@ -18,7 +18,7 @@ MOST_AXES = 8
 
 
 def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
-    """Return a copy of `values` as an array of `dtype`. Raise UsageError or, for too many axes, ShapeError."""
+    """Return `values` as an array of `dtype`, copied only if needed. Raise UsageError or, for many axes, ShapeError."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -26,7 +26,7 @@ def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
     if array.dtype.kind not in "biuf":
         raise UsageError(f"{op} takes numbers, or rows of them that are equally long, not {type(values).__name__}.")
     check_axes(op, array.shape)
-    return np.array(array, dtype)
+    return np.asarray(array, dtype)
 
 
 def check_axes(op: str, shape: Shape) -> None:

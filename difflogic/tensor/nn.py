@@ -192,9 +192,9 @@ class Logic(Module):
             raise ShapeError(f"This circuit needs x of the shape {before}, {self._start.channels}), not {x.shape}.")
         arrays, grid, data, logits = x._arrays, x.shape[:-1], x.data, self.logits.data
         if 0 in grid:  # an empty batch, for which no engine has buffers
-            empty = arrays.put(np.zeros((*grid, self._start.outputs), np.float32))
-            flat = np.zeros(self.logits.shape, np.float32)
-            return x._result(empty, (self.logits, x), lambda _: (arrays.put(flat), data))
+            empty, size = arrays.put(np.zeros((*grid, self._start.outputs), np.float32)), logits.shape
+            # Each call makes a new gradient of the logits, since gradients may be changed in place.
+            return x._result(empty, (self.logits, x), lambda _: (arrays.put(np.zeros(size, np.float32)), data))
         y = self._function(grid).forward_arrays(arrays, data, logits)
 
         def pull(d_y: DeviceArray) -> tuple[DeviceArray, DeviceArray]:

@@ -59,7 +59,7 @@ class Tensor:
         self.device = device_of(device) if isinstance(device, str) else device
         self._arrays = arrays_of(self.device)
         check_dtype(np.dtype(dtype), self.device)
-        self.data: DeviceArray = self._arrays.put(numbers("Tensor", values, dtype))
+        self.data: DeviceArray = self._arrays.put(np.array(numbers("Tensor", values, dtype)))
         self._begin(requires_grad)
 
     def _begin(self, requires_grad: bool) -> None:
@@ -102,7 +102,8 @@ class Tensor:
 
     def numpy(self) -> Array:
         """Wait until the tensor has been computed, and return a copy as a NumPy array."""
-        return np.array(self._arrays.get(self.data))
+        values = self._arrays.get(self.data)
+        return np.array(values) if values is self.data else values  # on a CPU, they are the tensor's own array
 
     def item(self) -> float:
         """Return the only number of a tensor as a float. Raise ShapeError if there are several numbers or none."""
@@ -229,7 +230,7 @@ class Tensor:
             return value
         if isinstance(value, (int, float)):
             return self._like(self._arrays.constant(value, self.dtype))
-        return self._like(self._arrays.put(numbers(op, value, self.dtype)))
+        return self._like(self._arrays.put(np.array(numbers(op, value, self.dtype))))
 
     def _binary(self, op: str, other: Tensor | npt.ArrayLike) -> Tensor:
         b = self._operand(op, other)

@@ -172,7 +172,12 @@ def test_a_single_number_is_a_tensor_like_any(op: str) -> None:
 
 def test_tensor_copies_its_values() -> None:
     given = np.ones(3, dtype=np.float32)
-    x = Tensor(given)
+    x = Tensor(given, requires_grad=True)
     given[0] = 7
     x.numpy()[1] = 7
     assert x.numpy().tolist() == [1, 1, 1]
+    x.assign(given)
+    product = (x * given).sum()
+    given[:] = 0
+    product.backward()
+    assert x.numpy().tolist() == x.grad.numpy().tolist() == [7, 1, 1]
