@@ -11,6 +11,7 @@ from difflogic.gpu import arrays as gpu_arrays
 from difflogic.gpu.arrays import GpuArrays
 from difflogic.gpu.probes import AnyShader
 from difflogic.tensor import Tensor, gathered
+from difflogic.tensor.kernels.binary import binary
 from tests.gpu import conftest as kernels
 from tests.sampled import sampled
 from tests.tensor.test_gradients import OPERATIONS, operands
@@ -106,6 +107,14 @@ def test_any_shapes_that_broadcast(seed: int, gpu: Device) -> None:
     check(lambda a, b: a / b, operands([one, other]), gpu)
     order = rng.permutation(whole.size).tolist()
     check(lambda a: a.transpose(*order).mean(0), operands([tuple(whole)]), gpu)
+
+
+@pytest.mark.parametrize("shapes", [[(3, 4)] * 2, [(3, 1), (2, 1, 5)], [(4,), (3, 1)], [(), (2, 2)]])
+def test_first_operand_is_copied_and_broadcast(shapes: list[tuple[int, ...]], arrays: GpuArrays) -> None:
+    a, b = (each.astype(np.float32) for each in operands(shapes))
+    expected = binary("first", a, b)
+    assert not np.shares_memory(expected, a)
+    np.testing.assert_array_equal(arrays.get(arrays.binary("first", arrays.put(a), arrays.put(b))), expected)
 
 
 @pytest.mark.parametrize(("shape", "count"), [((1,), 3), ((7, 3), 300), ((300, 2, 3), 5), ((4, 2), 0), ((4, 0), 2)])

@@ -20,7 +20,7 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "multiply": np.multiply,
     "divide": quiet(np.divide),
     "power": power,
-    "first": lambda a, b: a,
+    "first": lambda a, b: np.array(np.broadcast_arrays(a, b)[0]),
 }
 """Mapping from names to operations, in the order of `OP` in the shader."""
 
