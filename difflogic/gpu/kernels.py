@@ -139,7 +139,7 @@ _ONE_WORKGROUP = Linear(lambda _: 1)
 _GRIDS: dict[str, Linear | Tiled] = {
     "coefficients": _PARAMETERS,
     "harden": _PARAMETERS,
-    "seed_grid": _STATE,
+    "seed_grid": Linear(lambda plan: -(-plan.shape.cells * plan.shape.channels // 2)),
     "seed_boards": _CELLS,
     "same_start": _STATE,
     "draw_pool": _POOL_WORDS,
