@@ -1,4 +1,5 @@
-// Forward pass of one CA step, soft or hard. Needs `at`, `wires`, and `put_next(index, value)`.
+// Forward pass of one CA step, soft or hard, with the entry point `main`. Needs `at`, `wires`, and
+// `put_next(index, value)`.
 #import common/candidates.wgsl
 #import common/step.wgsl
 

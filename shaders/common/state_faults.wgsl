@@ -1,4 +1,5 @@
-// Faults of states: listed [H*W], fault_keys [models] of (evaluation grids, batch). Needs both buffers.
+// Faults of states: listed [H*W], 0 for a cell that is not listed, 1 if it is stuck at 0, 2 if at 1; fault_keys [models]
+// of (evaluation grids, batch). Needs both buffers and `shape`.
 #import common/faults.wgsl
 
 const OF_PROBES = 0u;

@@ -1,4 +1,6 @@
 // Sums over the invocations of a workgroup in a fixed tree, so that no bit depends on their order.
+// Needs workgroups of exactly SHARERS invocations, which all call `joined_sum` in uniform control flow with the same
+// `columns`: a power of two from 1 to SHARERS. Afterwards `sums` may be overwritten at once.
 
 const SHARERS = 64u;
 

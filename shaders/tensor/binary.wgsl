@@ -1,4 +1,5 @@
-// y = f(a, b), entry by entry; axes of size 1 are broadcast. `first` is a, which copies it with its axes in another order.
+// y = f(a, b), entry by entry; axes of size 1 are broadcast. `first` is a: a copy, with axes permuted or repeated by the
+// strides.
 // Reference: difflogic/tensor/kernels/binary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: y [sizes], in fours; a, b read through strides.
