@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -109,50 +109,75 @@ def _warm_up() -> None:
     simulate(sheet, 0, 0, 0, 0, 0, no_masks, counters)  # no step: there is no compiled row
 
 
-def _sizes(spec: SimulationSpec, threads: int | None = None) -> tuple[int, int, dict[str, Any]]:
-    """Return the number of threads, at most `threads`, the length of `Sheet.edges`, and sizes, by their names there.
+class Sizes(NamedTuple):
+    """Numbers and sizes of a simulation, with the names of `Sheet`; `edges` is the length of that buffer."""
 
-    They are chosen for the grid and for common cache sizes.
-    """
-    words = spec.height * spec.channels * spec.words
-    threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
-    # Two cache lines between the channels of a row: one for the right guard, and one to which the first vector of
-    # the row below is written.
-    stride = -(-spec.words // WORDS) * WORDS + 2 * SHIFT
-    bands = threads * max(1, min(BANDS if threads > 1 else 1, spec.height // threads // ROWS_PER_STEP))
-    pitch, rows = spec.channels * stride, -(-spec.height // bands)
-    least, most = BLOCKS
-    block = max(least, min(most, BLOCK_BYTES // (8 * pitch)))
-    # A pass uses two rows of each step and a block at the same time.
-    depth = max(1, min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - block) // 2))
-    room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
-    sizes = {"bands": bands, "stride": stride, "pitch": pitch, "depth": depth, "block": block, "room": room}
-    sizes["capacity"] = room + (rows + depth) * pitch + 2 * SHIFT
-    return threads, SHIFT + 4 * bands * depth * pitch, sizes
+    threads: int
+    bands: int
+    stride: int
+    pitch: int
+    depth: int
+    block: int
+    room: int
+    capacity: int
+    edges: int
+
+    @classmethod
+    def of(cls, spec: SimulationSpec, most_threads: int | None = None) -> Sizes:
+        """Choose the sizes for a grid and for common cache sizes, with at most `most_threads` threads."""
+        words = spec.height * spec.channels * spec.words
+        threads = max(1, min(most_threads or default_threads(), spec.height, words // THREAD_WORDS))
+        # Two cache lines between the channels of a row: one for the right guard, and one to which the first vector of
+        # the row below is written.
+        stride = -(-spec.words // WORDS) * WORDS + 2 * SHIFT
+        bands = threads * max(1, min(BANDS if threads > 1 else 1, spec.height // threads // ROWS_PER_STEP))
+        pitch, rows = spec.channels * stride, -(-spec.height // bands)
+        least, most = BLOCKS
+        block = max(least, min(most, BLOCK_BYTES // (8 * pitch)))
+        # A pass uses two rows of each step and a block at the same time.
+        depth = max(1, min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - block) // 2))
+        room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
+        return cls(
+            threads=threads,
+            bands=bands,
+            stride=stride,
+            pitch=pitch,
+            depth=depth,
+            block=block,
+            room=room,
+            capacity=room + (rows + depth) * pitch + 2 * SHIFT,
+            edges=SHIFT + 4 * bands * depth * pitch,
+        )
 
 
 def held_bytes(spec: SimulationSpec) -> int:
     """Return the memory of a simulation in bytes: mainly one state."""
-    _, edges, sizes = _sizes(spec)
-    return int(8 * (sizes["bands"] * sizes["capacity"] + edges))
+    sizes = Sizes.of(spec)
+    return 8 * (sizes.bands * sizes.capacity + sizes.edges)
 
 
 def _sheet(spec: SimulationSpec, most_threads: int | None = None) -> Sheet:
-    threads, edges, sizes = _sizes(spec, most_threads)
+    sizes = Sizes.of(spec, most_threads)
     return Sheet(
-        **sizes,
         height=spec.height,
         words=spec.words,
         rest=spec.width % 64,
         channels=spec.channels,
+        stride=sizes.stride,
+        pitch=sizes.pitch,
+        bands=sizes.bands,
         periodic=int(spec.netlist.periodic),
         reach=int(any(bit % 9 // 3 != 1 for bit in read_inputs(spec.netlist))),
         fire_units=spec.fire_units,
         key=spec.fire_key,
-        cells=aligned(sizes["bands"] * sizes["capacity"], dtype=np.uint64),
-        places=np.full(sizes["bands"] * APART, sizes["room"], dtype=np.int64),
-        edges=aligned(edges, dtype=np.uint64),
-        fronts=np.zeros((threads, sizes["depth"] + 1), dtype=np.int64),
-        fire=aligned(threads, max(FIRE_WORDS, spec.words) + TILE, dtype=np.uint64),
+        cells=aligned(sizes.bands * sizes.capacity, dtype=np.uint64),
+        capacity=sizes.capacity,
+        room=sizes.room,
+        places=np.full(sizes.bands * APART, sizes.room, dtype=np.int64),
+        depth=sizes.depth,
+        block=sizes.block,
+        edges=aligned(sizes.edges, dtype=np.uint64),
+        fronts=np.zeros((sizes.threads, sizes.depth + 1), dtype=np.int64),
+        fire=aligned(sizes.threads, max(FIRE_WORDS, spec.words) + TILE, dtype=np.uint64),
         row=0,
     )
