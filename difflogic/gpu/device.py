@@ -141,7 +141,8 @@ class GpuDevice:
                 {"binding": number, "visibility": _COMPUTE, "buffer": {"type": _LAYOUT_TYPE[binding.access]}}
                 for number, binding in enumerate(bindings)
             ]
-            self._layouts[bindings] = self.handle.create_bind_group_layout(entries=entries)
+            label = " ".join(binding.name for binding in bindings)
+            self._layouts[bindings] = self.handle.create_bind_group_layout(label=label, entries=entries)
         return self._layouts[bindings]
 
     def bind(self, source: Source, buffers: dict[str, Any]) -> Any:
