@@ -127,8 +127,9 @@ def _last_key(config: Config, population: int) -> str:
 
 def _shape(config: Config, population: int) -> tuple[object, ...]:
     """Return parts of a cache key: processor, number of cores, and all settings that determine the work per epoch."""
-    machine, train = (processor_name(), os.cpu_count() or 1), config.train
-    return *machine, asdict(config.model), asdict(config.task), train.batch, train.asynchronous, population
+    machine = (processor_name(), os.cpu_count() or 1)
+    train = config.train
+    return (*machine, asdict(config.model), asdict(config.task), train.batch, train.asynchronous, population)
 
 
 def _read(key: str) -> tuple[str, str] | None:

@@ -79,8 +79,17 @@ def list_adapters() -> tuple[Adapter, ...]:
 
 def _describe(index: int, handle: Any) -> Adapter:
     info = handle.info
-    names = info["device"], info["adapter_type"], info["backend_type"], info["description"], info["vendor"]
-    return Adapter(index, *names, dict(handle.limits), tuple(sorted(handle.features)), handle)
+    return Adapter(
+        index=index,
+        name=info["device"],
+        type=info["adapter_type"],
+        backend=info["backend_type"],
+        driver=info["description"],
+        vendor=info["vendor"],
+        limits=dict(handle.limits),
+        features=tuple(sorted(handle.features)),
+        handle=handle,
+    )
 
 
 def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:
