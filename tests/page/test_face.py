@@ -142,8 +142,8 @@ def test_a_phone_is_told_what_to_expect(opened: Opened) -> None:
 def test_recorded_board_plays_without_device(opened: Opened, first: str, sentence: str) -> None:
     page = opened("refused", first)
     page.see(sentence, "#refusal")
-    page.see("Every one of the 2^1536 starts", "#sentence")
-    page.wait("parseInt(document.getElementById('steps').innerText.slice(5)) > 20")
+    page.see("Every one of the 2^1280 starts", "#sentence")
+    page.wait("parseInt(document.getElementById('steps').innerText.slice(5)) > 30")
     assert np.array_equal(cells(page, "now"), cells(page))
     assert not page.js("document.getElementById('train').checkVisibility()")
     assert barriers(page) == []
