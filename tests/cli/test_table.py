@@ -1,6 +1,5 @@
-"""Output: tables on terminals of any width, of which nothing is cut, and JSON."""
+"""Tables on terminals of any width: nothing is cut, no word is broken."""
 
-import json
 import re
 import sys
 
@@ -56,14 +55,3 @@ def test_presets_fit_any_width(width: str, said: Said, monkeypatch: pytest.Monke
     out = said("presets").out
     assert all(name in out for name in presets.PRESETS)
     assert all(len(line) <= int(width) for line in re.sub(r"\x1b\[\d*m", "", out).splitlines())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "lines"), [(["doctor", "lizard"], False), (["tune", "--reset"], True), (["presets"], True)]
-)
-def test_help_of_json_describes_the_output(arguments: list[str], lines: bool, said: Said) -> None:
-    words = "One JSON object per line" if lines else "One JSON document"
-    assert f"{words}, and nothing else." in " ".join(said(arguments[0], "--help").out.split())
-    out = said(*arguments, "--json").out
-    for each in out.splitlines() if lines else [out]:
-        assert isinstance(json.loads(each), dict if lines else list)
