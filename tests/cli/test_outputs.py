@@ -79,7 +79,7 @@ def test_existing_output_is_refused_before_any_work(place: Place, linked: bool, 
 def test_commands_write_only_through_output() -> None:
     found = [
         f"{path.relative_to(PACKAGE)}: {node.attr}"
-        for path in sorted((PACKAGE / "cli").glob("*.py"))
+        for path in sorted((PACKAGE / "cli").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if (isinstance(node, ast.Attribute) and node.attr in ("write_bytes", "write_text", "savefig", "touch"))
         or (isinstance(node, ast.alias) and node.name == "write_atomically")
