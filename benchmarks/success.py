@@ -99,6 +99,8 @@ class Case:
     preset: str
     recipe: str
     seed: int
+    candidates: int | None = None
+    """Number of candidates for each input of a gate; None for that of the recipe."""
 
     @property
     def rule(self) -> str | None:
@@ -123,7 +125,8 @@ class Case:
 
     @property
     def config(self) -> Config:
-        return recipes.applied(self.recipe, self.paper).with_(seed=self.seed)
+        config = recipes.applied(self.recipe, self.paper).with_(seed=self.seed)
+        return config if self.candidates is None else config.with_(model={"candidates": self.candidates})
 
     @property
     def papers(self) -> float:
@@ -219,6 +222,7 @@ def main() -> None:
     parser.add_argument("recipe", nargs="?", choices=RECIPES)
     parser.add_argument("--first", type=int, help="the first seed, where several processes share them")
     parser.add_argument("--seeds", type=int, help="how many seeds, instead of the protocol's")
+    parser.add_argument("--candidates", type=int, help="per input of a gate, instead of the recipe's; needs --folder")
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--folder", type=Path, default=RESULTS)
     parser.add_argument("--report", action="store_true", help="print the table of what is there")
@@ -232,6 +236,8 @@ def main() -> None:
                 PAGE.write_text(inserted(PAGE.read_text(encoding="utf-8"), BEGIN, table), encoding="utf-8")
         elif options.preset is None or options.recipe is None:
             parser.error("say which preset and recipe, or --report")
+        elif options.candidates is not None and options.folder == RESULTS:
+            parser.error("--candidates needs a --folder of its own: the table has the recipe's number")
         else:
             study(options, print)
     except DifflogicError as error:
@@ -242,9 +248,9 @@ def study(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     """Run all seeds that are not finished."""
     path, engine = options.folder / FILE, open_engine(options.engine)
     first = options.first or (BLOCK_FIRST if options.preset == BLOCK else FIRST)
-    _warm_up(Case(options.preset, options.recipe, first).config)
+    _warm_up(Case(options.preset, options.recipe, first, options.candidates).config)
     for seed in range(first, first + (options.seeds or SEEDS[options.preset])):
-        case = Case(options.preset, options.recipe, seed)
+        case = Case(options.preset, options.recipe, seed, options.candidates)
         # The file is read before each seed, since several processes may share a study.
         if missing(case, load(path)):
             line = run(case, engine)
