@@ -1,6 +1,7 @@
 """The shell scripts parse, and shellcheck finds nothing where it is installed."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,13 @@ def test_command_is_executable_and_stops_at_errors(script):
 @pytest.mark.parametrize("script", SCRIPTS, ids=_name)
 def test_bash_parses(script):
     subprocess.run(["bash", "-n", script], check=True)
+
+
+def test_tests_that_scripts_name_exist():
+    workflows = (CHECKOUT / ".github/workflows").glob("*.yml")
+    named = {path for file in [*SCRIPTS, *workflows] for path in re.findall(r"tests/[\w/]+\.py", file.read_text())}
+    assert "tests/sweeps/test_ray.py" in named
+    assert [path for path in named if not (CHECKOUT / path).is_file()] == []
 
 
 def test_shellcheck_finds_nothing():
