@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits import rle
-from difflogic.circuits.export.bdd import Forest, too_large
+from difflogic.circuits.synthesis.bdd import Forest, too_large
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.testbench import random_bits
 from difflogic.circuits.export.text import Files, about
