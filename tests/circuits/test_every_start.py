@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difflogic.circuits.synthesis import convert, every_start
+from difflogic.circuits.synthesis.bdd import Forest
 from difflogic.circuits.synthesis.every_start import RANDOM, SAT, THREE_VALUED, prove_every_start, unroll
 from difflogic.config import presets
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
@@ -95,10 +96,19 @@ def test_example_of_the_documentation_is_true() -> None:
 
 
 def test_solver_proves_values_that_stay_unknown() -> None:
+    """Two channels become copies of the first, which becomes their XOR: 0 from step 2 on, but both are unknown."""
+    netlist = CellNetlist.build(3, True, [6], [(13, 22)], [27, 4, 4], visible=1)
+    found = prove_every_start(netlist, np.zeros((2, 3, 1), dtype=np.uint8), 2, seconds=30)
+    assert (found.proved, found.method, found.from_step) == (True, SAT, 2)
+
+
+@pytest.mark.parametrize("most", [0, every_start.MOST_READ])
+def test_exact_step_knows_values_that_gates_do_not(monkeypatch, most) -> None:
     """(x AND y) AND (NOT x AND z) is 0, but each of its gates may be 1."""
+    monkeypatch.setattr(every_start, "MOST_READ", most)
     netlist = CellNetlist.build(1, True, [1, 4, 1], [(4, 3), (4, 5), (9, 10)], [11])
     found = prove_every_start(netlist, np.zeros((2, 3, 1), dtype=np.uint8), 1, seconds=30)
-    assert (found.proved, found.method, found.from_step) == (True, SAT, 1)
+    assert (found.proved, found.method, found.from_step) == (True, THREE_VALUED if most else SAT, 1)
 
 
 def test_solver_finds_a_rare_initial_state() -> None:
@@ -186,3 +196,17 @@ def test_possible_bits_contain_all_values(seed: int) -> None:
     assert (zero[taken.min(axis=1) == 0] == 1).all()
     known = ~unknown.any()
     assert not known or not (zero & one).any()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_decision_diagrams_find_exactly_the_possible_values(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    netlist = random_netlist(rng, 25)
+    unknown, base = rng.random(netlist.inputs) < 0.6, rng.integers(0, 2, netlist.inputs)
+    count = int(unknown.sum())
+    samples = np.repeat(base[:, None], 1 << count, axis=1).astype(np.uint8)
+    samples[unknown] = np.arange(1 << count) >> np.arange(count)[:, None] & 1
+    taken = unpack_bits(netlist.program.all_bits(pack_bits(samples)), 1 << count)[netlist.outputs]
+    inputs = [((base == value) | unknown).astype(int).tolist() for value in (0, 1)]
+    zero, one = Forest(netlist, range(netlist.inputs)).possible(*inputs, samples=1)
+    assert (zero, one) == ((1 - taken.min(axis=1)).tolist(), taken.max(axis=1).tolist())

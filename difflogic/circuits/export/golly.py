@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits import rle
-from difflogic.circuits.synthesis.bdd import Forest, too_large
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.testbench import random_bits
 from difflogic.circuits.export.text import Files, about
 from difflogic.circuits.readers.rule_file import CELLS, TREE_CELLS
 from difflogic.circuits.synthesis import tools
+from difflogic.circuits.synthesis.bdd import Forest, too_large
 from difflogic.core import patterns, prng
 from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError, ExportError

@@ -4,6 +4,7 @@ Source: Bryant, *Graph-based algorithms for Boolean function manipulation* (1986
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import product
 
 from difflogic.errors import CircuitError
@@ -17,9 +18,9 @@ _MAX_NODES = 1 << 17
 class Forest:
     """Decision diagrams of all outputs, with shared nodes; variable i is the input `order[i]`."""
 
-    def __init__(self, netlist: Netlist, order: Sequence[int]) -> None:
-        """Build the diagrams of all outputs. Raises CircuitError if they need too many nodes."""
-        last = len(order)
+    def __init__(self, netlist: Netlist, order: Sequence[int], most: int = _MAX_NODES) -> None:
+        """Build the diagrams of all outputs. Raises CircuitError if they need more than `most` nodes."""
+        last, self._most = len(order), most
         self._nodes: list[tuple[int, int, int]] = [(last, 0, 0), (last, 1, 1)]
         self._numbers: dict[tuple[int, int, int], int] = {}
         self._results: dict[tuple[int, int, int], int] = {}
@@ -41,6 +42,29 @@ class Forest:
         """Return the number whose bit i is the value of `functions[i]`, which must be constant."""
         return sum(function << index for index, function in enumerate(functions))
 
+    def possible(self, zero: Sequence[int], one: Sequence[int], samples: int) -> tuple[list[int], list[int]]:
+        """Return whether each output can be 0 and whether it can be 1, as two lists of integers.
+
+        `zero` and `one` are such lists for the variables. Each of the bits `samples` of an integer is a sample.
+        """
+        # A path tests each variable at most once, so each path whose tests are possible one by one is possible.
+        can = {_FALSE: (samples, 0), _TRUE: (0, samples)}
+        for node in self._live:
+            level, low, high = self._nodes[node]
+            (low_zero, low_one), (high_zero, high_one) = can[low], can[high]
+            is_zero, is_one = zero[level], one[level]
+            can[node] = is_zero & low_zero | is_one & high_zero, is_zero & low_one | is_one & high_one
+        return [can[output][0] for output in self.outputs], [can[output][1] for output in self.outputs]
+
+    @cached_property
+    def _live(self) -> list[int]:
+        # Branches have lower numbers than their node.
+        live = set(self.outputs)
+        for node in range(len(self._nodes) - 1, _TRUE, -1):
+            if node in live:
+                live.update(self._nodes[node][1:])
+        return sorted(live - {_FALSE, _TRUE})
+
     def _restricted(self, function: int, level: int, values: Sequence[int]) -> int:
         for offset, value in enumerate(values):
             variable, low, high = self._nodes[function]
@@ -55,8 +79,8 @@ class Forest:
             return low
         key = (level, low, high)
         if key not in self._numbers:
-            if len(self._nodes) >= _MAX_NODES:
-                raise too_large("The decision diagram of this circuit", _MAX_NODES)
+            if len(self._nodes) >= self._most:
+                raise too_large("The decision diagram of this circuit", self._most)
             self._numbers[key] = len(self._nodes)
             self._nodes.append(key)
         return self._numbers[key]

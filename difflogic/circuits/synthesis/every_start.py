@@ -1,9 +1,8 @@
 """Proof that a circuit shows its target after every initial state, by three-valued simulation or SAT.
 
 A 16x16 grid with 8 channels has 2^2048 initial states. The proof simulates all at once: every cell of every channel
-begins as *unknown*, and gates compute with 0, 1 and unknown (Kleene; `BitProgram.possible_bits`). An AND of an unknown
-with 0 is 0, whatever the unknown is, and outside the grid of a zero boundary cells are 0: from there known values
-spread.
+begins as *unknown*, and cells compute with 0, 1 and unknown. An AND of an unknown with 0 is 0, whatever the unknown is,
+and outside the grid of a zero boundary cells are 0: from there known values spread.
 
     a row of four cells, each of which becomes (left neighbour AND itself), boundary 0
     step 0:  ? ? ? ?        nothing is known
@@ -15,9 +14,13 @@ Known values never change: if more inputs of a step are known, at least the same
 value that is known after a step is known and unchanged after the next step. The simulation ends when a step adds no
 known value, and known visible channels never change again.
 
-If a visible value remains unknown, nothing is proved, since simulation gate by gate finds `x XOR x` unknown, not 0.
-Then SAT searches for an initial state that is wrong at the compared step. If there is none, all later steps are proved
-too: a later state is the state at the compared step of another rollout, which begins later.
+A cell's next value is known if it is equal for all values of its unknown inputs. Decision diagrams decide this exactly
+(`Forest.possible`). A circuit too large for them is simulated gate by gate (Kleene; `BitProgram.possible_bits`), which
+finds `x XOR x` unknown, not 0.
+
+If a visible value remains unknown, nothing is proved, since unknown cells count as independent, even if equal. Then SAT
+searches for an initial state that is wrong at the compared step. If there is none, all later steps are proved too: a
+later state is the state at the compared step of another rollout, which begins later.
 
 Source of the method: S. C. Kleene, Introduction to metamathematics (1952), section 64; R. E. Bryant, Symbolic
 simulation (1990), for circuits.
@@ -26,6 +29,7 @@ simulation (1990), for circuits.
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -33,18 +37,22 @@ from typing import Literal
 import numpy as np
 
 from difflogic.circuits.synthesis import convert
+from difflogic.circuits.synthesis.bdd import Forest
 from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, mapped, rebuilt
 from difflogic.core import wiring
 from difflogic.core.bits import Bits
-from difflogic.errors import LimitError
+from difflogic.errors import CircuitError, LimitError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.straight_line import read_inputs
 from difflogic.system.brief import brief
 
 THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
 
 RANDOM_STARTS, SEED = 1024, 11
 """Number and seed of random initial states tested before SAT, since a circuit that is often wrong needs no solver."""
+MOST_READ, MOST_DECISIONS = 128, 2000
+"""Maximum number of inputs that a circuit reads and of nodes of its decision diagrams; a larger one uses its gates."""
 CONFLICTS = 2000
 """Number of SAT solver conflicts between two checks of the time limit."""
 MOST_NODES = 30_000_000
@@ -136,20 +144,27 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
 
     Bits of an integer, lowest first, are cells row by row. The iterator ends when a step adds no known value.
     """
-    cells = (1 << height * width) - 1
-    used = {*netlist.wires.ravel().tolist(), *netlist.outputs.tolist()}
+    cells, reads = (1 << height * width) - 1, read_inputs(netlist)
+    forest = None
+    if len(reads) <= MOST_READ:
+        with suppress(CircuitError):
+            forest = Forest(netlist, reads, MOST_DECISIONS)
     can, must = [cells] * netlist.channels, [0] * netlist.channels
     while True:
         yield can, must
         zero, one = [0] * netlist.inputs, [0] * netlist.inputs
-        for bit in used & set(range(netlist.inputs)):
+        for bit in reads:
             channel, patch = divmod(bit, wiring.PATCH)
             # Cells outside the grid are known to be 0: they neither can nor must be 1.
             one[bit], is_one = (_seen(grid[channel], patch, height, width, netlist.periodic) for grid in (can, must))
             zero[bit] = cells ^ is_one
-        can_be_zero, can_be_one = netlist.program.possible_bits(zero, one)
+        if forest:
+            can_be_zero, can_be_one = forest.possible([zero[bit] for bit in reads], [one[bit] for bit in reads], cells)
+        else:
+            bits = netlist.program.possible_bits(zero, one)
+            can_be_zero, can_be_one = ([values[bit] for bit in netlist.outputs] for values in bits)
         before = can, must
-        can, must = [can_be_one[bit] for bit in netlist.outputs], [cells ^ can_be_zero[bit] for bit in netlist.outputs]
+        can, must = can_be_one, [cells ^ value for value in can_be_zero]
         if before == (can, must):
             return
 
