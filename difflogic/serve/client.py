@@ -62,7 +62,7 @@ def _trusted() -> ssl.SSLContext | bool:
     file = os.environ.get("SSL_CERT_FILE")
     try:
         return ssl.create_default_context(cafile=file) if file else True
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # ssl.SSLError is a subclass
         raise UsageError(f"SSL_CERT_FILE must be the path of readable certificates in PEM, got {file}.") from error
 
 
@@ -81,7 +81,7 @@ class Client:
             base_url=self.server + API,
             headers={"Authorization": f"Bearer {token}"},
             timeout=httpx.Timeout(30.0, connect=5.0),
-            trust_env=not is_loopback(parts.hostname),  # no proxy for this machine
+            trust_env=not is_loopback(parts.hostname),  # requests to this machine bypass proxies
             verify=_trusted(),
         )
 
@@ -111,8 +111,8 @@ class Client:
     # jobs ---------------------------------------------------------------------------------------------
 
     def submit(self, request: dict[str, Any], data: bytes | None = None) -> JobJson:
-        """Queue one job, and only one even if a response is lost; `data` is the table of a classifier."""
-        # All tries of this call have the same key: the server responds to a second try with the job of the first.
+        """Queue a job exactly once, even if a response is lost; `data` is the table of a classifier."""
+        # All retries of this call send the same key, and the server answers them with the job of the first request.
         key = secrets.token_urlsafe(16)
         body: dict[str, Any] = {"json": request}
         if data is not None:
@@ -143,7 +143,7 @@ class Client:
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
         """Queue a job that `action`, such as `clone` or `prove`, creates from `job`; `body` contains its options."""
-        # Only one try is made: if the response is lost, a second request would create a second job.
+        # There are no retries: if the response is lost, a second request would create a second job.
         return self._job("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1)
 
     def delete(self, job: str) -> None:
@@ -194,7 +194,7 @@ class Client:
             except httpx.DecodingError as error:
                 raise self._foreign() from error
             except ServiceError as error:
-                # A final refusal: the job is deleted, or the token is wrong.
+                # A retry would not help: the job was deleted, or the token is wrong.
                 if error.status not in OVERLOADED:
                     raise
                 why = str(error)
@@ -322,10 +322,10 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
     Raises ServiceError for an archive with unexpected files, UsageError for a folder that is not empty, or OSError.
     """
     check_new(folder)
-    folder = folder.resolve()  # a link to an empty folder stays
+    folder = folder.resolve()  # a link to an empty folder is kept, and its target replaced
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # The temporary folder is on the same disk, so that the rename is atomic: no part of a run is left.
+        # The temporary folder is on the same disk, so that the rename is atomic: no partial run remains.
         with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as new:
             for entry in archive.infolist():
                 # The server sends plain files without compression.
@@ -336,7 +336,7 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
                     )
             archive.extractall(new)  # links become plain files
             files = Path(new) / job
-            files.mkdir(exist_ok=True)  # a job may have none
+            files.mkdir(exist_ok=True)  # a job may have no files
             if folder.exists():
                 folder.rmdir()
             files.rename(folder)

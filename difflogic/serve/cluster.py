@@ -1,8 +1,8 @@
 """Run workers on the machines of a Ray cluster: `difflogic serve --workers ray`.
 
 Ray starts an actor for each device of each machine, transfers its calls and files, and reports its loss. Workers,
-supervisor and leases are the same as on a single machine, except that a worker is started in another way and uses
-another store (`difflogic.serve.worker.remote_store`). A machine that joins later also gets workers.
+supervisor and leases are the same as on a single machine, except that a worker runs in a Ray actor and accesses the
+store remotely (`difflogic.serve.worker.remote_store`). A machine that joins later also gets workers.
 
 Each machine lists its own GPUs, since Ray counts only GPUs with CUDA, and numbers them differently from wgpu.
 """
@@ -151,10 +151,10 @@ class ClusterSupervisor(Supervisor):
     ) -> None:
         """Set up workers for `devices` on each machine of the cluster to which the module `ray` is connected.
 
-        With `engines`, each core and each GPU has a worker that offers them; otherwise each device has one worker.
+        With `engines`, each core and each GPU has a worker that offers these engines; otherwise each device has one.
         """
         self._ray, self._engines = ray, list(engines)
-        # The slots are those of the machines that `refresh` finds.
+        # There are no slots yet: `refresh` adds those of each machine.
         super().__init__(folder, devices, max_memory=max_memory, environment=environment, slots=())
         node = ray.get_runtime_context().get_node_id()
         # If the actor is lost, its locks are free and its workers end. Ray starts another actor for later workers.
@@ -187,7 +187,7 @@ class ClusterSupervisor(Supervisor):
             log_event("machine lost", logging.WARNING, node=node, host=self._machines[node])
             self._asked.pop(node, None)
         self._machines = present
-        # The slot of a lost machine stays until its worker is expired.
+        # The slot of a lost machine is kept until the store has expired its worker and queued the job again.
         self._slots = [slot for slot in self._slots if slot.node in present or slot.child is not None]
         for node, answer in list(self._asked.items()):
             if self._ray.wait([answer], timeout=0)[0]:
@@ -196,7 +196,7 @@ class ClusterSupervisor(Supervisor):
 
     def _join(self, node: str, version: str, devices: list[str], trouble: str | None) -> None:
         about: dict[str, Any] = {"node": node, "host": self._machines[node]}
-        # A run may continue on another machine: all machines need the same version, which computes the same results.
+        # A run may continue on another machine, so all machines need the same version to compute the same results.
         if version != __version__:
             why = f"Expected difflogic {__version__}, as on this server, got {version}: install the same version."
             log_event("machine refused", logging.ERROR, **about, why=why)

@@ -25,7 +25,7 @@ def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator
         settings = replace(settings, host="::1" if ":" in settings.host else "127.0.0.1")
     entry = {"address": settings.address(port), "host": platform.node()}
     with ExitStack() as stack:
-        with suppress(OSError):  # if the user's cache cannot be written, address and token are set by hand
+        with suppress(OSError):  # without a writable cache, the user must set address and token
             stack.enter_context(closing(Presence(user_cache(), f"server-{port}")))
             SERVERS.write(str(port), entry | ({} if token is None else {"token": str(token.resolve())}))
             stack.callback(SERVERS.drop, str(port))

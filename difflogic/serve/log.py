@@ -61,7 +61,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
             self._lines.clear()
             self._ends = self._clock() + WINDOW_S
         # Lines are counted by event and status, so that a flood of refused requests does not displace answered ones.
-        # `msg` is the text without its values, which asyncio puts into the lines after the first.
+        # `msg` has no values yet, except in asyncio's messages, which contain them only after the first line.
         event = str(record.msg).partition("\n")[0], getattr(record, "fields", {}).get("status")
         self._lines[event] += 1
         if self._lines[event] <= (MOST_TRACES if record.exc_info else MOST_LINES):

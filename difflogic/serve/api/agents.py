@@ -79,7 +79,7 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
 
 
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
-    """Return the request with its training limit, by default the caps' hours. Raises UsageError or ApiError."""
+    """Return the request with its training limit, by default the server's. Raises UsageError or ApiError."""
     if request.population > 1 or request.stop_when_solved or request.init_from:
         raise UsageError(
             "`until_solved` trains one seed after the other until one is solved: omit population, stop_when_solved and "

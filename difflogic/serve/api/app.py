@@ -59,7 +59,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
 
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
-        # More threads would not read one disk or database faster; with fewer, short requests wait for long requests.
+        # More threads would not make one disk or database faster; with fewer, short requests would wait for long ones.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         await context.feed.start()
         # One task polls the store for all listeners.

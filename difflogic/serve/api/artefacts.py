@@ -34,7 +34,7 @@ PAGE_HEADERS = {
     "frame-ancestors 'self'; sandbox allow-scripts",
     "X-Frame-Options": "SAMEORIGIN",
 }
-"""Headers of jobs' HTML pages, which are shown in a frame and whose scripts have no access to the service."""
+"""Headers of jobs' HTML pages: they are shown in a frame, and their scripts cannot access the service."""
 PAGES = (SWEEP_PAGE, SHOWN["html"])
 """Names of jobs' HTML pages, which workers write and users cannot upload."""
 OTHER = "application/octet-stream"
@@ -96,7 +96,7 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
                 source = path.open("rb")
             except FileNotFoundError:  # replaced just now
                 continue
-            # Images and checkpoints hardly compress. Without dates, equal files give equal archives.
+            # Images and checkpoints would hardly shrink. Without dates, equal files give equal archives.
             with source, archive.open(zipfile.ZipInfo(f"{folder}/{name}"), "w", force_zip64=True) as target:
                 while block := source.read(BLOCK):
                     target.write(block)

@@ -85,7 +85,7 @@ class Authenticator:
         # The store gets only a keyed hash: a reader of the database or a backup cannot sign in with it.
         cookie = f"{owner}.{secrets.token_urlsafe(32)}"
         signature = self._tokens.sign(owner, f"session:{cookie}")
-        if signature is None:  # the token was removed just now
+        if signature is None:  # the token was removed since `_owner` looked it up
             raise _unauthorized(UNKNOWN)
         seconds = self._settings.session_s
         await to_thread.run_sync(self._store.open_session, signature, owner, seconds)

@@ -37,7 +37,7 @@ def media_type(headers: Headers) -> str:
 
 async def read(request: Request) -> Any:
     """Return the data of a JSON body. Raises ApiError for another media type or invalid JSON."""
-    # Pages of other sites can send text/plain without permission, so JSON that is sent as text/plain is refused.
+    # Browsers let other sites send text/plain without a CORS preflight, so JSON as text/plain is refused.
     if media_type(request.headers) != JSON:
         raise ApiError(415, "unsupported_media_type", f"The body must be {JSON} or {FORM}.")
     return parsed(await request.body())

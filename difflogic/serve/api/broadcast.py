@@ -209,10 +209,10 @@ class ChangeFeed:
         if job.version < feed.job.version:  # a new listener has opened the feed with a later version
             return
         just_began = feed.job.status != "running" and job.status == "running"
-        if job.attempt != feed.job.attempt:  # another run folder: its frames begin again
+        if job.attempt != feed.job.attempt:  # a new attempt has another run folder, with other frames
             await to_thread.run_sync(self._read_frame, feed, job)
         last = await to_thread.run_sync(self._last_epoch, job)
-        # The three are set together, after the epoch is read: no listener may see the job's end before its rows.
+        # All three are set together, after the epoch is read, so that no listener sees a job's end before its rows.
         feed.job, feed.text, feed.epoch = job, text, last
         if just_began:
             await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
@@ -226,7 +226,7 @@ class ChangeFeed:
             path, epochs = self._store.job_folder(job).run / JSONL, jsonl.epochs_in(BATCH_ROWS, job.asked.population)
             read = to_thread.run_sync(jsonl.after, path, epoch, epochs, job.asked.population)
             feed.reading = last = key, asyncio.ensure_future(read)
-        return await asyncio.shield(last[1])  # other listeners may wait for it
+        return await asyncio.shield(last[1])  # other listeners may wait for the same read
 
     def _last_epoch(self, job: JobRecord) -> int:
         return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)
@@ -236,7 +236,7 @@ class ChangeFeed:
         path = self._store.job_folder(job or feed.job).frame
         try:
             status = path.stat()
-            # Two frames may fall into one tick of the file system's clock, but a frame is always a new file.
+            # Two frames may have the same modification time, but each is a new file with another inode.
             mark = (status.st_mtime_ns, status.st_ino)
             if mark == feed.frame_mark:
                 return False

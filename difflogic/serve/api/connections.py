@@ -36,7 +36,7 @@ class Connection(H11Protocol):
         self._wait(None)
 
     def data_received(self, data: bytes) -> None:
-        # Received bytes extend the time limit: a single byte hardly, a large body by the time that it needs at `rate`.
+        # Received bytes extend the time limit by the time that they need at `rate`, a single byte hardly at all.
         self._until += len(data) / self.limits.rate
         super().data_received(data)
         self._update_timer()
@@ -74,7 +74,7 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_at(self._until, self._end)
 
     def _end(self) -> None:
-        # The client is not late while the server itself pauses the reading of a body.
+        # While the server itself pauses reading a body, the client is not to blame.
         if self.loop.time() < self._until or self.flow.read_paused:
             self._timer = self.loop.call_at(max(self._until, self.loop.time() + 1), self._end)
             return

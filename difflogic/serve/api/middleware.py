@@ -79,8 +79,8 @@ class ServiceMiddleware:
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._settings, self._telemetry = app, settings, telemetry
-        # Host names that browsers may use besides IP addresses, against DNS rebinding. A server that other machines
-        # can reach accepts any name, unless names are configured.
+        # Host names, besides IP addresses, that requests may name: a protection against DNS rebinding. A server that
+        # other machines can reach accepts any name, unless names are configured.
         checks = settings.is_local or bool(settings.names)
         self._names = {name.lower() for name in ("localhost", settings.host, *settings.names)} if checks else None
 
@@ -93,10 +93,10 @@ class ServiceMiddleware:
             self._check_host(scope)
             root = self._settings.root_path
             if root and scope["path"] == root:
-                # The page's paths are relative: its own address must end in a slash.
+                # The page uses relative paths, so its own address must end in a slash.
                 await RedirectResponse(f"{root}/", 308)(scope, receive, exchange.send)
                 return
-            # Some proxies remove their prefix from the path, others do not: the path always gets it before routing.
+            # Some proxies remove the prefix from the path, others do not. Routing requires it, so add it if missing.
             if not scope["path"].startswith(f"{root}/"):
                 scope["path"] = root + scope["path"]
             scope["root_path"] = root
@@ -118,7 +118,7 @@ class ServiceMiddleware:
 
     async def _head(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the headers of the GET response without its body, which may be an endless stream of events."""
-        # The scope is copied, since the server needs the method HEAD of the original to send no body.
+        # The scope is copied: from the method HEAD of the original, the server knows that it must send no body.
         get_scope = {**scope, "method": "GET"}
         with CancelScope() as answer:
 
@@ -129,7 +129,7 @@ class ServiceMiddleware:
                     answer.cancel()
 
             await self._app(get_scope, receive, begin)
-        if "route" in get_scope:  # for the counters
+        if "route" in get_scope:  # needed by the counters in `_note`
             scope["route"] = get_scope["route"]
 
     def _check_host(self, scope: Scope) -> None:

@@ -85,7 +85,7 @@ def _plain_table(path: Path, label: str) -> None:
         named = path.rename(path.with_suffix(".npz"))
     elif array_files.is_idx(path):
         named = path.rename(path.with_name("data-images"))
-        if (labels := path.with_name("labels")).exists():  # where `load_table` looks for them
+        if (labels := path.with_name("labels")).exists():  # the name under which `load_table` looks for the labels
             labels.rename(path.with_name("data-labels"))
     else:
         named = path.rename(path.with_suffix(".csv"))
@@ -98,7 +98,7 @@ def _plain_table(path: Path, label: str) -> None:
 
 def _limit(pixels: int) -> None:
     """Limit the time, memory (for an image of `pixels` pixels) and priority of this process."""
-    with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
+    with contextlib.suppress(ImportError):  # on Windows, only the elapsed time is limited
         import resource
 
         memory = MEMORY + pixels * BYTES_PER_PIXEL
@@ -119,7 +119,7 @@ def main() -> None:
             _plain_samples(path)
         else:
             image = picture_file.upright(path, pixels)
-            image.info.clear()  # colour profiles and comments would be written too
+            image.info.clear()  # otherwise colour profiles and comments would be written too
             image.save(path, "PNG", compress_level=1)
     except (DataError, LimitError, UsageError) as error:
         refusal = str(error)

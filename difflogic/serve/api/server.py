@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         settings = self._context.settings
-        if settings.tls:  # uvicorn has no option for the limit, and asyncio's is a minute
+        if settings.tls:  # uvicorn has no option for this limit, and asyncio's default is a minute
             loop: Any = asyncio.get_running_loop()
             loop.create_server = partial(loop.create_server, ssl_handshake_timeout=settings.connections.request_s)
         await super().startup(sockets)
@@ -96,7 +96,7 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """On a signal within the context, end the server but not the process, which has to stop its workers first."""
-        # In tests the server runs in a thread, where signals cannot be set.
+        # In tests the server runs in a thread, where Python does not allow signal handlers.
         if threading.current_thread() is not threading.main_thread():
             yield
             return

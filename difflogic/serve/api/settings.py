@@ -55,8 +55,8 @@ class ConnectionLimits:
 
     all: int = field(default_factory=_connections)
     request_s: float = 15.0
-    """Maximum seconds for the TLS handshake, and from the connection or last response to the end of a request; less
-    with many open connections, more for a body that arrives at `rate`."""
+    """Maximum seconds for the TLS handshake, and for a client to send a request after connecting or after the previous
+    response; less with many open connections, more for a body that arrives at `rate`."""
     rate: int = 16 << 10
     """Minimum rate of a request body in bytes per second."""
     streams: int = 200

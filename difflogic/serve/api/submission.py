@@ -171,7 +171,7 @@ def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str
 
 
 def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Within:
-    """Return the result of `limited`. Raises ApiError if its epochs, at the `cost` of one attempt, take too long."""
+    """Return the limit of training until solved; `cost` is that of one attempt. Raises ApiError if it is too high."""
     limit = limited(within, Within(caps.hours * 3600, caps.epochs))
     hours = 0 if limit.epochs is None else cost.seconds * limit.epochs / config.train.epochs / 3600
     if limit.seconds is None and hours > caps.hours:
@@ -200,13 +200,13 @@ def _check_grid(request: TrainRequest) -> None:
     base, fields = base_of(request).task, request.set.get("task")
     task = {"height": base.height, "width": base.width}
     sides = [(task | (fields if isinstance(fields, dict) else {}))[name] for name in task]
-    # Not `isinstance`, which accepts True. Other types are refused when the configuration is built.
+    # `isinstance` would accept True. Other types are refused later, when the configuration is built.
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
         raise UsageError(f"An image must have at most {MAX_CELLS} cells: give a smaller task.height or task.width.")
 
 
 def draws_samples(request: JobRequest) -> bool:
-    """Return whether a request trains a task in Python, which generates samples when the request is checked."""
+    """Return whether a request trains a task in Python, whose samples are generated while the request is checked."""
     return registered.is_task(request.preset or "") or bool(
         isinstance(request.config, Config) and request.config.plugin.name
     )
@@ -216,7 +216,7 @@ def _check_samples(request: TrainRequest) -> None:
     data = request.set.get("data")
     counts = [data.get("samples") if isinstance(data, dict) else None]
     counts += [request.config.data.samples] if isinstance(request.config, Config) else []
-    # Not `isinstance`, as in `_check_grid`.
+    # `type`, not `isinstance`, as in `_check_grid`.
     if any(type(count) is int and count > MOST_SAMPLES for count in counts):
         raise UsageError(f"data.samples must be at most {MOST_SAMPLES} on this server: give a smaller number.")
 

@@ -27,7 +27,7 @@ MOST_TRIALS = 10_000
 CODE = ("environment.id", "plugin.")
 """Prefixes of the fields that name code, which a sweep may not vary."""
 MOST_ENDS = 50
-"""Maximum number of values per axis whose costs are compared."""
+"""Maximum number of values per axis whose costs are compared to find the most expensive."""
 
 
 def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
@@ -47,7 +47,7 @@ def _of_sweep(
     own = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
     try:
         if not asks_for_agents(request):
-            # Each trial applies the recipe before the values of its axes: the base must not have the recipe yet.
+            # Each trial applies the recipe itself, before the values of its axes, so the base must not contain it yet.
             defaults["recipe"], own["recipe"] = "paper", recipe_of(request)
         base = submitted(replace(request, sweep=None, set=Table(), **defaults), uploads, settings)
         if request.stop_when_solved or request.init_from:
@@ -79,7 +79,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations
-    # Both configurations are also checked like separate requests, with all limits of this server.
+    # Both configurations are also checked as if they were submitted alone, against all limits of this server.
     alone = [JobRequest(config=config, population=spec.asked.population) for config in (longest, largest)]
     cost = Cost(spec.most * evaluations, max(submitted(trial, {}, settings).cost.memory for trial in alone))
     check_caps(cost, spec.asked.population, settings.caps)
@@ -90,7 +90,7 @@ def _dearest(spec: Spec, part: str) -> dict[str, Any]:
     """Return the most expensive value of each axis except seeds; `part` of the cost is `evaluations` or `memory`."""
 
     def price(path: str, value: Any) -> int:
-        with suppress(ConfigError):  # the value is only valid together with others
+        with suppress(ConfigError):  # the value is only valid together with values of other axes
             return int(getattr(_of_trial(spec, spec.configured({path: value})), part))
         return 0
 

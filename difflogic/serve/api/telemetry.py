@@ -33,7 +33,7 @@ class Telemetry(Collector):
         self.turned_away = Counter("difflogic_connections_ended", late, registry=registry)
         over = "Jobs that ended while this server ran."
         self.ended = Counter("difflogic_jobs_ended", over, ("status",), registry=registry)
-        for status in ENDED:  # present from the beginning, so that the first failure is a change
+        for status in ENDED:  # begins at 0, so that Prometheus sees the first failure as an increase
             self.ended.labels(status)
         registry.register(self)
 

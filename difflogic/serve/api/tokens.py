@@ -28,7 +28,7 @@ from difflogic.system import files
 Role = Literal["operator", "priority"]
 ROLES: tuple[Role, ...] = get_args(Role)
 OPERATOR, PRIORITY = ROLES
-"""Role that sees the jobs of all owners, and role that may set a priority above 0; a single token has the former."""
+"""Role that sees the jobs of all owners, and role that may set priorities above 0; a single token is an operator's."""
 LEAST = 16
 """Minimum number of characters in a token."""
 GENERATED = "token"
@@ -57,7 +57,7 @@ class Tokens:
                     f"The token of {owner} must be {LEAST} to 200 visible ASCII characters: create one with "
                     "python -c 'import secrets; print(secrets.token_urlsafe(32))'."
                 )
-        # Digests have one length, so that a comparison does not reveal a token's length.
+        # All digests have the same length, so that a comparison does not reveal a token's length.
         self._known = {
             owner: _Known(digest(token), frozenset((roles or {}).get(owner, ()))) for owner, token in by_owner.items()
         }
@@ -102,11 +102,11 @@ class Tokens:
         return None if entry is None else hmac.new(entry.digest, text.encode(), hashlib.sha256).hexdigest()
 
     def _current(self) -> Mapping[str, _Known]:
-        """Return the owners; read a changed file again before, and log the error of an invalid file once."""
+        """Return the owners, after reading the file again if it has changed; log the error of an invalid file once."""
         if self._path is None:
             return self._known
         with self._lock:
-            # The mark is computed before the file is read, so that a write meanwhile counts as another change.
+            # The mark is computed before the file is read, so that a write during the read counts as another change.
             before, self._mark = self._mark, _mark_of(self._path)
             if self._mark != before:
                 try:
@@ -164,7 +164,7 @@ def generated_token(folder: Path) -> Path:
     """Return the path of the private file with the generated token; create it if missing. Raises OSError."""
     path = folder / GENERATED
     if not path.exists():
-        # With this mask other users can never read the file, not even before its mode is changed.
+        # With this mask, the file is private from its creation on.
         before = os.umask(0o077)
         try:
             files.write_atomically(path, f"{secrets.token_urlsafe(32)}\n".encode())

@@ -95,7 +95,7 @@ def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
 
 
 def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> str:
-    """Return a summary, as `Solved: 9 gates, after 25 s of training` or `Running: 9 wrong cells of 256, 45 s left`."""
+    """Return a summary, for example `Solved: 9 gates, after 25 s of training` or `Running: 9 wrong cells of 256`."""
     outcome, parts = outcome_of(job), [_quality(job)]
     if outcome == "unsolved":
         return _remark(job).rstrip(".")
@@ -124,7 +124,7 @@ def outcome_of(job: JobRecord) -> Outcome | None:
     """Return the result of a completed training, or None for other jobs and for a training without a test."""
     if job.kind != "train" or job.status != "done":
         return None
-    # An environment may have no threshold.
+    # Without a threshold, an environment does not define a solution.
     if is_policy(job.config):
         is_tested = job.score is not None and "threshold" in (job.config or {})["evaluation"]
     else:
@@ -288,5 +288,5 @@ def _values(trial: Mapping[str, Any]) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Return a number as text, without decimals if an integer or from 1000 on, otherwise three digits; None: a dash."""
+    """Return a number as text: no decimals for integers and from 1000 on, otherwise three digits; a dash for None."""
     return "–" if value is None else f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"

@@ -59,7 +59,7 @@ def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
         copy.execute("DELETE FROM sessions")
         for row in copy.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
             store.change(copy, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
-        # The records on the disk may be newer: together with them, the store would refuse the copy as an old database.
+        # The records on the disk may be newer than this copy; `reconcile` would then refuse it as an old database.
         rows = copy.execute("SELECT * FROM jobs ORDER BY number").fetchall()
         return copy.serialize(), {row["id"]: job_file.encoded(copy, row) for row in rows}
 

@@ -15,7 +15,7 @@ GRACE_S = 10.0
 ALIVE_S = 60.0
 """Seconds after which a worker that was not seen counts as gone, so that other devices may take its device's jobs."""
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
-"""Seconds before a job's second try, third try, and so on; the last value applies to all later tries."""
+"""Seconds to wait before the second try, the third try, and so on; the last value applies to all later tries."""
 SWEEPS = "sweeps"
 """Device name of the workers that run sweeps, whose trials are separate jobs."""
 READY = "(not_before <= ? OR not_before > ?)"

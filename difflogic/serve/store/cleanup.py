@@ -23,17 +23,17 @@ COUNT_S = 60.0
 GAP_S = 180.0
 """Maximum seconds between counts; longer intervals are ignored: the store was closed, or the machine suspended."""
 SET_S = 60.0
-"""Maximum difference in seconds between system clock and uptime from count to count; otherwise the clock was set."""
+"""Maximum seconds by which system clock and uptime may diverge between counts; otherwise the clock was set."""
 COLLECT = 10
 """Number of counts between collections of old jobs."""
 QUOTA_DAYS = 1.0
 """Minimum number of days after a job's end before the quota may delete the job."""
 OVER = (
     "SELECT id, status, (SELECT counted FROM clock) - over_at AS over_s, "
-    # An end before the job's submission, or before the store's creation, is the time of a wrong clock.
+    # If a job ended before its submission, or before the store's creation, its times come from a wrong clock.
     "ended >= created AND ended >= (SELECT made FROM clock) AS is_sound FROM jobs "
     "WHERE status IN ('done', 'failed', 'cancelled') AND over_at IS NOT NULL "
-    # A queued post-processing job has to read the circuit of its source.
+    # An unfinished job may still have to read the files of its source.
     "AND id NOT IN (SELECT source FROM jobs WHERE source IS NOT NULL AND ended IS NULL) ORDER BY over_at, number"
 )
 """SQL query for jobs that are over and not required by an unfinished job, the oldest first."""

@@ -72,12 +72,12 @@ class Database:
         self._check()
         with sqlite_errors(self.path, "written"):
             connection = self._connection()
-            # FULL waits for the disk, so that a submitted job survives a power cut; a lost heartbeat costs nothing.
+            # FULL waits for the disk, so that a submitted job survives a power cut. A lost heartbeat is harmless.
             mode = "FULL" if durable or (durable is None and self._durable) else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {mode}")
             # IMMEDIATE takes the write lock first: otherwise a write after a read fails if another process has written.
             connection.execute("BEGIN IMMEDIATE")
-            with connection:  # commits, or rolls back after an exception unless SQLite has, as after a full disk
+            with connection:  # commits, or rolls back after an exception unless SQLite has already done so
                 self._check_log()
                 yield connection
 
@@ -119,7 +119,7 @@ class Database:
     def _lose(self) -> NoReturn:
         connection = getattr(self._local, "connection", None)
         if self.rescue is not None and connection is not None and self._rescuing.acquire(blocking=False):
-            # The lock is never released: only one thread rescues, and only once.
+            # The lock is never released, so that `rescue` is called only once.
             self.rescue(connection)
         raise StoreLostError(
             "The database of the store was removed or replaced while it was in use: restart the server to rebuild it "
@@ -227,7 +227,7 @@ def _scripts() -> list[str]:
 
 @contextmanager
 def sqlite_errors(path: Path, action: str) -> Iterator[None]:
-    """Convert SQLite errors within the context to StoreErrors; `action` is a participle for the message: "read"."""
+    """Convert SQLite errors within the context to StoreErrors; `action` completes "cannot be ..."."""
     try:
         yield
     except sqlite3.Error as error:

@@ -99,8 +99,8 @@ def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
 
 def throw_away(store: Path, job: str) -> None:
     """Move a job's folder, if it exists, to DELETED, within the transaction that deletes the job. Raises OSError."""
-    # Deleting takes a while. If the process ends meanwhile, the remaining files are in DELETED: a folder in JOBS is
-    # never deleted because its row is missing.
+    # Deleting takes a while. If the process ends meanwhile, the remaining files are in DELETED. A folder in JOBS is
+    # thus never deleted merely because it has no row.
     (store / DELETED).mkdir(mode=0o700, exist_ok=True)
     place = store / DELETED / job
     if os.path.lexists(place):
@@ -124,7 +124,7 @@ def empty(store: Path, job: str) -> None:
 def check_kinds(store: Path) -> None:
     """Raise StoreError if one of the store's paths has an unexpected type, such as a link instead of a file."""
     for path in sorted(store.iterdir()) if store.is_dir() else ():
-        # The token may be a symbolic link to a secret.
+        # The token may be a symbolic link, such as to a mounted secret.
         if not _is_ours(path) or path.name == "token":
             continue
         mode, is_folder = path.lstat().st_mode, path.name in FOLDERS

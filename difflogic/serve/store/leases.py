@@ -18,7 +18,7 @@ and each write states the number: a late write of a worker that lost the job is 
 
 `lost_tries` counts all lost leases, and is shown to users. `vain_tries` counts the leases lost since the last new
 checkpoint: at MAX_TRIES the job fails. A loss after a newer checkpoint than `tried_progress`, the progress at the last
-loss, sets `vain_tries` to 1. If the supervisor has ended too, another worker takes the job GRACE_S after its lease.
+loss, sets `vain_tries` to 1. If the supervisor has ended too, another worker takes over GRACE_S after the lease's end.
 """
 
 import json
@@ -113,13 +113,13 @@ class Leases(Records):
     def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
         """Lease the next job to a worker; return the job and the lease's number, or None if no job is queued.
 
-        Jobs are chosen by priority, then by the owners' turns, then by age. With `engines`, trainings that request one
-        of them are chosen, otherwise other kinds of jobs. A training stays on its device while the device has a worker.
-        An idle processor takes an `auto` job that is queued for a GPU if the processor finishes the job sooner.
+        The highest priority is first, then the owner served longest ago, then the oldest job. With `engines`, only
+        trainings that request one of them are chosen, otherwise other kinds. A training stays on its device while this
+        has a worker. An idle processor takes an `auto` job that is queued for a GPU if it would finish the job sooner.
         """
         # The read and the claim use the same time.
         selection = NextJob(device, list(engines), self.clock())
-        # Workers poll a few times a second, mostly without a job: a read neither waits for a writer nor delays one.
+        # Workers poll a few times a second, mostly in vain, so the first search only reads, which blocks no writer.
         with self.database.reading() as connection:
             is_idle = selection.overdue(connection) is None and selection.next(connection) is None
         if is_idle:
@@ -128,7 +128,7 @@ class Leases(Records):
                 return None
             selection = replace(selection, engines=["auto"], only=json.dumps(spare))
         with self._recorded() as connection:
-            # These leases ended long ago: perhaps no other process is left to expire them.
+            # The supervisor of a job whose lease ended long ago is probably gone, so this worker expires the lease.
             while (late := selection.overdue(connection)) is not None:
                 self._requeue(connection, late, "its worker made no progress and its lease ended")
             # The transaction searches again: another worker may have taken the job since the read.
@@ -172,9 +172,9 @@ class Leases(Records):
             row, now = self._leased(connection, job, lease), self.clock()
             # Only changed values make a new version, which wakes listeners; users do not see the end of the lease.
             changed = {name: value for name, value in columns.items() if row[name] != value}
-            # The new end counts from now, not from the old end: an early heartbeat does not add up to more time.
+            # The new end counts from now, not from the old end, so that frequent heartbeats do not add up.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
-            if "attempt" in changed:  # its epochs begin with 1: tried_progress would not be exceeded
+            if "attempt" in changed:  # a new attempt begins with epoch 1, below `tried_progress`
                 changed |= {"vain_tries": 0, "tried_progress": 0}
             if changed:
                 # Heartbeats write no record of the job, which would wear out the disk: the next record has the values.
@@ -213,7 +213,7 @@ class Leases(Records):
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
-            # Check and result are one transaction: a worker that lost the job changes nothing.
+            # Check and result are one transaction, so that a worker that lost the job changes nothing.
             return self.change(connection, job, **columns | UNLEASED, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
@@ -234,7 +234,7 @@ class Leases(Records):
 
     def overdue_job(self, worker: str) -> JobRecord | None:
         """Return a worker's job if its lease has ended, otherwise None."""
-        # GRACE_S is not added: the supervisor can end its worker before another worker gets the job.
+        # GRACE_S is not added, so that the supervisor can kill its worker before another worker takes the job.
         query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
         row = self.database.row(query, worker, self.clock())
         return None if row is None else job_of(row)
@@ -251,7 +251,7 @@ class Leases(Records):
         """Expire all workers whose processes have ended, including workers of other supervisors. Raises OSError."""
         query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
         names = [row["name"] for row in self.database.rows(query)]
-        # This is outside of a transaction, as a file system may be slow; a worker locks its file before it registers.
+        # Not in a transaction, since file systems may be slow. This is safe: workers lock their file, then register.
         gone = [name for name in names if presence.is_gone(self.folder, name)]
         return [job for name in gone for job in self.expire_worker(name, "its worker was killed")]
 

@@ -61,7 +61,7 @@ class Occupancy:
         self._checked: tuple[int, int] | None = None
         other = self._other()
         if other is not None and (wait := GONE_S - (age := self._age())) > 0:
-            if age < 0:  # the other clock was ahead: the wait begins now, and again after the next heartbeat
+            if age < 0:  # its clock was ahead: the waiting time begins now, and again after its next heartbeat
                 os.utime(self._path)
                 wait = GONE_S
             raise StoreError(
@@ -94,7 +94,7 @@ class Occupancy:
         try:
             files.write_atomically(self._path, json.dumps(asdict(self._here)).encode())
             self._path.chmod(0o600)
-        except FileNotFoundError:  # another process of this machine has written the same
+        except FileNotFoundError:  # another process of this machine has just written the same file
             return
         except OSError as error:
             raise StoreError(f"Cannot mark the store as in use: {error}.") from error

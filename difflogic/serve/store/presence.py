@@ -48,7 +48,7 @@ def is_gone(store: Path, name: str) -> bool:
 
 def path_of(store: Path, name: str) -> Path:
     """Return the path of the lock file of the worker `name`. Raises StoreError for an invalid name."""
-    # Another program may have changed the name in the table of workers to a path.
+    # The name comes from the database, where another program may have changed it to a path.
     if not NAME.fullmatch(name):
         raise StoreError(f"A worker's name must have at most 80 characters from a-z, 0-9 and -, got {name!r}.")
     return store / WORKERS / f"{name}.lock"

@@ -48,12 +48,12 @@ class Turn:
 
 
 Lane = tuple[str, tuple[str, ...]]
-"""Worker in the simulation, by device and engines."""
+"""Worker in the simulation: its device and the engines that it offers."""
 
 
 @dataclass
 class _Queue:
-    """One owner's jobs that the same workers can take, in order of the queue."""
+    """Queued jobs of one owner that the same workers can take, in order."""
 
     owner: str
     lanes: frozenset[int]
@@ -70,13 +70,13 @@ def turns_of(store: Records) -> dict[str, Turn]:
         workers = connection.execute("SELECT * FROM workers WHERE seen > ?", (store.clock() - ALIVE_S,)).fetchall()
         served = {(row["owner"], row["trains"]): row["turn"] for row in connection.execute("SELECT * FROM turns")}
     lanes = [(row["device"], engines_of(row)) for row in workers]
-    if all(engines for _, engines in lanes):  # a post-processing worker is started for a waiting job
+    if all(engines for _, engines in lanes):  # post-processing workers are started on demand
         lanes.append(("", ()))
     return _simulated(_queues(waiting, lanes), served)
 
 
 def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]:
-    """Group jobs into queues, of which only the first job can be next."""
+    """Group jobs by owner and possible workers, so that in each queue only the first job can be next."""
     devices = {device for device, _ in lanes}
 
     @cache
@@ -159,7 +159,7 @@ def _job(connection: sqlite3.Connection, job: str | None) -> JobRecord | None:
 
 
 def _evaluations(job: JobRecord) -> int:
-    """Return the number of gate evaluations in a training, or 0 for agents, which the processor always trains."""
+    """Return the number of gate evaluations in a training, or 0 for agents, which a processor trains by default."""
     if job.config is None or is_policy(job.config):
         return 0
     return cost_of(Config.from_dict(job.config), job.asked.population).evaluations

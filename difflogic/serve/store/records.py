@@ -52,7 +52,7 @@ class Records:
         """System clock, for dates."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
-        """Return the folder of a job given by id or record, which selects the attempt. Raises UnknownJobError."""
+        """Return the folder of a job (id or record); only a record selects the attempt. Raises UnknownJobError."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
@@ -84,7 +84,7 @@ class Records:
         if tag is not None:
             terms["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] = tag
         if text:
-            # LIKE is not used, because % and _ have a meaning in it.
+            # LIKE is not used, because % and _ are wildcards in it.
             terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
         where = " AND ".join([*terms, "parent IS NULL"])
         query = f"SELECT {LISTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
@@ -143,7 +143,7 @@ class Records:
     def change(self, connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
         """Set columns of a job, with a new version and a new record; call this within `_recorded`.
 
-        The times of the job's end follow from its status.
+        A change of `status` also sets or clears the times of the job's end.
         """
         version = tick(connection)
         if "status" in values:
@@ -212,7 +212,7 @@ def tick(connection: sqlite3.Connection) -> int:
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of a job as columns of `jobs`, with ASKED in one column, samples in another, JSON as text."""
+    """Return fields of a job as columns of `jobs`: ASKED in one column, the samples in another, and JSON as text."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         options = dict(asked["options"])

@@ -193,7 +193,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     on_disk = Folders.of(store)
     _repair(store, connection, on_disk)
     rows = {row["id"]: row["recorded"] for row in connection.execute("SELECT id, recorded FROM jobs")}
-    # A job without a row was deleted, and its folder restored by a user, if its record is not newer than the database.
+    # A folder without a row, with a record not newer than the database, was restored by a user after a deletion.
     newest = connection.execute("SELECT version FROM clock").fetchone()[0]
     ahead = [job for job, (file, _) in on_disk.by_job.items() if file.version > rows.get(job, newest)]
     if ahead:
@@ -234,7 +234,7 @@ def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> No
     Raises StoreError for a damaged row that has no record.
     """
     if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-        connection.execute("REINDEX")  # a cell and its copy in an index differ
+        connection.execute("REINDEX")  # repairs an index that does not match its table
     by_number = {file.job["number"]: file for file, _ in on_disk.by_job.values()}
     suspects: list[tuple[sqlite3.Row, JobFile | None]] = []
     for row in connection.execute("SELECT * FROM jobs"):
@@ -284,7 +284,7 @@ def _rows_of(records: list[JobFile], on_disk: Folders) -> dict[str, dict[str, An
 def _finish_deletions(store: Path) -> None:
     """Delete the files that remain of unfinished deletions."""
     for path in (store / DELETED).iterdir() if (store / DELETED).is_dir() else ():
-        if (store / JOBS / path.name).exists():  # its job exists, with another folder
+        if (store / JOBS / path.name).exists():  # the job still exists, with another folder
             put_aside(store, path)
         else:
             shutil.rmtree(path)
@@ -327,7 +327,7 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
             path, file = store / JOBS / row["id"], None
             with suppress(RecordError):
                 file = job_file.read(path)
-            # A record with a later version was written by another server, which has rebuilt the database meanwhile.
+            # A newer record was written by another server, which has rebuilt the database in the meantime.
             if file is None or (file.version <= row["recorded"] and job_file.differs(file.job, row)):
                 job_file.prepare(path, connection, row).publish()
                 written += 1

@@ -192,7 +192,7 @@ class Store(Leases):
                     raise QueueFullError(
                         f"You already have {most} queued jobs, the maximum: cancel some, or retry later."
                     )
-            if spec.parent is None and self.is_full():  # a trial waits: its sweep was accepted
+            if spec.parent is None and self.is_full():  # a trial is queued even then, since its sweep was accepted
                 raise DiskFullError(FULL)
             job = self._insert(connection, new_id(), owner, spec)
             if idempotency_key is not None:
@@ -215,7 +215,7 @@ class Store(Leases):
         return job_of(find(connection, row["job"], owner))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
-        # Without any worker there is no reason to show: jobs may be submitted before workers start.
+        # If there are no workers at all, no reason is stored, since jobs may be submitted before workers start.
         engines = offered(connection, self.clock())
         version = tick(connection)
         waits_for = missing(spec.engine, engines) if spec.kind in ON_DEVICES and engines else None
@@ -316,7 +316,7 @@ class Store(Leases):
         version = tick(connection)
         connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
         connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
-        if listed:  # listeners get the newest KEPT_DELETIONS; after a longer absence they list the jobs again
+        if listed:  # only the newest are kept; listeners that missed more list all jobs again
             connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))
             newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
             connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
@@ -343,7 +343,7 @@ class Store(Leases):
 
     def watch(self, job: str, seconds: float) -> None:
         """Request state frames from the worker of a job for the next `seconds`."""
-        # Users do not see this time, so it makes no new version. A second listener can only prolong it.
+        # This time is not shown to users, so it needs no new version. A second listener can only extend it.
         until = self.clock() + seconds
         self.database.write("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", until, job)
 

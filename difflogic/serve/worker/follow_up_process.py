@@ -65,7 +65,7 @@ class FollowUpProcess:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             processor_s = processor_time(self.pid)
-            # Output would be no sign of progress: a solver may compute for an hour and print nothing.
+            # Processor time shows progress, output does not: a solver may compute for an hour and print nothing.
             if processor_s is None or processor_s != self._processor_s:
                 self._processor_s, self._advanced = processor_s, time.monotonic()
             return False
@@ -123,7 +123,7 @@ def _end_with_worker() -> None:
 
 
 def _result(store: Store, job: JobRecord, report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    # The import is only for sweeps: it takes as long as a short post-processing job.
+    # Imported only if needed, since the import takes as long as a short post-processing job.
     if job.kind == "sweep":
         from difflogic.serve.worker.sweeps import sweep
 
@@ -146,7 +146,7 @@ def main() -> None:
         files.write_all(answer, json.dumps(line, allow_nan=False).encode() + b"\n")
 
     record = store.job(job)
-    # The next try continues the sweep.
+    # For a sweep, these errors fail only this try: the next try continues the sweep.
     passing = (RunFolderError, StoreError, OSError) if record.kind == "sweep" else ()
     try:
         report({"status": "done", "reason": None, "result": _result(store, record, report)})

@@ -6,7 +6,7 @@ A job writes its files to the folder `files/` in its job folder, and numbers and
               circuit.json or controller.json, simplify.json, circuit.svg, live.html  {"gates": {}, "equal": true, ...}
     build     circuit.json, proof.json, circuit.svg, live.html                        the same, and {"proved": true}
     prove     options {"every_start": false}
-              proof.json; of a simplification verdicts.json                           {"proved": true, "text": ""}
+              proof.json, or verdicts.json for a simplified circuit                   {"proved": true, "text": ""}
     export    options {"formats": [...]}
               the files of each format                                                {"formats": {}, "left_out": {}}
     evaluate  options {"quick": false}

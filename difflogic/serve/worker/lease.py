@@ -1,9 +1,9 @@
 """Extend a worker's lease on its job with heartbeats, each time by the time limit of the current phase.
 
-A thread that compiles sends no heartbeats, just like a thread that hangs. The first time in a phase may therefore take
-`first` seconds. Meanwhile another thread extends the lease by `stopped` seconds at a time, so that the lease of a
-stopped process ends. After the first time the phase is warm: its limit is 20 times the longest of the last 20
-intervals between heartbeats, and at least 12 s. For example, epochs of 0.3 s are due within 12 s, of 3 s within 60 s.
+A thread that compiles sends no heartbeats, just like a thread that hangs. A phase may therefore take `first` seconds
+when it is entered for the first time. Meanwhile another thread extends the lease by `stopped` seconds at a time, so
+that the lease of a stopped process ends. From then on the phase is warm: its limit is 20 times the longest of the last
+20 intervals between heartbeats, at least 12 s. For example, an epoch that usually takes 3 s must end within 60 s.
 """
 
 import os
@@ -27,18 +27,18 @@ drawing: draw the first state frame; finishing: draw the images of the results; 
 HEARTBEAT_S = 0.2
 """Minimum seconds between heartbeats to the store while only the epoch changes, since an epoch may take 1 ms."""
 BEATS = 6
-"""Number of extensions of the lease within its duration, all but one of which may fail."""
+"""Number of times that the lease is extended within its duration, so that all but one extension may fail."""
 RECENT = 20
 """Number of recent heartbeats that determine the time limit of a warm phase."""
 COLD_FACTOR = 1.5
-"""Time limit before RECENT heartbeats, as a multiple of the longest interval so far, which includes compiling."""
+"""Minimum time limit before RECENT warm heartbeats, as a multiple of the longest cold interval (compilation)."""
 EXIT_LEASE_LOST = 3
 """Exit status of a worker that has lost its lease."""
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Time limits of a worker in seconds; the first time in a phase has the longest, since code is compiled."""
+    """Time limits of a worker in seconds; the limit is longest when a phase is first entered and compiles code."""
 
     first: float = 300.0
     """Maximum seconds for each of: starting, compiling, the first evaluation, the first frame, and result images."""
@@ -93,7 +93,7 @@ class Lease:
         """Record a heartbeat with `progress`; send it to the store unless one was sent within the last HEARTBEAT_S."""
         self._measure()
         self.progress |= progress
-        # An epoch may take a millisecond: `progress` collects the changes since the last heartbeat.
+        # An epoch may take only a millisecond, so `progress` collects all changes since the last heartbeat.
         if time.monotonic() - self._reported >= HEARTBEAT_S:
             self._heartbeat()
 
@@ -120,7 +120,7 @@ class Lease:
                 continue
             try:
                 self.store.prolong(self.job.id, self.number, self.limits.stopped)
-            except LeaseLostError:  # the thread that trains notices too, unless it has just handed the job back
+            except LeaseLostError:  # the training thread notices too, unless it has just released the job
                 break
             except StoreError as error:
                 say(str(error))
@@ -135,10 +135,10 @@ class Lease:
         except LeaseLostError as error:
             say(f"{error} This worker stops the job immediately.")
             os._exit(EXIT_LEASE_LOST)
-        except StoreError as error:  # the next heartbeat may do better; if none does, the lease ends
+        except StoreError as error:  # the next heartbeat may succeed; if none does, the lease ends
             say(str(error))
             return
-        # This follows a success: the next heartbeat writes what a failed one did not.
+        # Cleared only after a success, so that the next heartbeat repeats the values of a failed one.
         self.progress.clear()
         self.wanted, self.watched = answer.wanted, answer.watched
         # The log grows with every evaluation.
@@ -159,6 +159,6 @@ class Lease:
         usual, seconds = self._warm.get(self.phase), now - self._alive
         if usual is not None:
             usual.append(seconds)
-        elif self.phase != "starting":  # no training yet
+        elif self.phase != "starting":  # loading an engine says nothing about epochs
             self._coldest = max(self._coldest, seconds)
         self._alive = now

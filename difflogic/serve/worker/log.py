@@ -24,7 +24,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """Append all output of this process to a file within the context; after an exception, until the process ends."""
+    """Redirect all output of this process to the end of a file within the context, or for good after an exception."""
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
     # The descriptors are redirected, not `sys.stdout`: drivers and compiled code write to 1 and 2 directly.
@@ -41,7 +41,7 @@ def trim(path: Path) -> None:
         return
     # Half is removed, so that the next line does not make the log too long again.
     half = tail(path, MOST_BYTES // 2)
-    os.truncate(path, 0)  # not another file: this one is open for appending
+    os.truncate(path, 0)  # not replaced by another file, since this one is open for appending
     append(path, half)
 
 

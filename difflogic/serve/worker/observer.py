@@ -37,14 +37,14 @@ from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.replica import Replica, best_of
 from difflogic.train.signals import Stop
 
-if TYPE_CHECKING:  # half of what it loads is for agents alone
+if TYPE_CHECKING:  # not imported at run time: only agents need these packages
     from difflogic.policies.member import Member
     from difflogic.policies.rows import PolicyRow
 
 FRAME_S = 0.5
 """Minimum seconds between state frames."""
 SHARE = 0.05
-"""Maximum share of the training time for computing frames."""
+"""Maximum share of the training time that is spent on frames."""
 UNTRAINED = {
     "progress": 0, "saved_progress": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
     "score": None,
@@ -63,7 +63,7 @@ MOST_VALUES = 1 << 24
 
 
 class ServiceObserver(Observer):
-    """Observer of one try at a training job, called by the training thread, so that the lease ends if it hangs."""
+    """Observer of one try at a training job. The training thread calls it, so the lease ends if this thread hangs."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         """Compute state frames with `engine`, and stop the training if the lease or `stopping` requests it."""
@@ -84,7 +84,7 @@ class ServiceObserver(Observer):
         """Report progress and speed at `epoch`, and check for a stop request."""
         now = time.monotonic()
         self._pace.append((now, epoch))
-        # At least two entries stay, even if they are old: slow epochs have a speed too.
+        # At least two entries are kept, even if they are old, so that the speed of slow epochs is known too.
         while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
             self._pace.popleft()
         seconds = now - self._pace[0][0]
@@ -123,7 +123,7 @@ class ServiceObserver(Observer):
     def began(self, beginning: Beginning) -> None:
         self.began_at = beginning.epoch
         say(f"on {beginning.engine.adapter or beginning.engine.engine}, from epoch {beginning.epoch}")
-        # Later lines were written by an earlier try, after its checkpoint.
+        # Remove the lines that an earlier try wrote after its last checkpoint: their epochs are trained again.
         files.write_atomically(self._folder.gates, jsonl.until(self._folder.gates, beginning.epoch))
         self._epoch = beginning.epoch
         self._lease.progress |= {"progress": self._epoch, "saved_progress": self._epoch, "goal": beginning.epochs}
@@ -132,7 +132,7 @@ class ServiceObserver(Observer):
     def advanced(self, epoch: int) -> None:
         self._epoch, self._signed = epoch, time.monotonic()
         self._advances += 1
-        if self._lease.phase != "training" and self._advances > 1:  # at the first call, a GPU may not have computed yet
+        if self._lease.phase != "training" and self._advances > 1:  # a GPU may still be compiling at the first call
             self._lease.enter("training", warm=True)
         self._moved(epoch)
 
@@ -186,7 +186,7 @@ class ServiceObserver(Observer):
         # Rows without an evaluation do not change the job's last evaluation.
         wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
         if wrong:
-            # With `until_solved`, correct evaluation grids are not enough: the test after an attempt decides.
+            # With `until_solved`, correct evaluation grids do not suffice: the test after each attempt decides.
             solved = 0 if self._lease.job.asked.until_solved else wrong.count(0)
             self._lease.progress |= {"hard_loss": min(wrong), "solved": solved}
             say(f"epoch {rows[0].epoch}: soft loss {soft_loss:.4g}, hard loss {min(wrong)}")
@@ -216,7 +216,7 @@ class ServiceObserver(Observer):
             circuit, netlist = best_agent.circuit, netlist_of(best_agent)
         if circuit is not None:
             counts = [{"name": layer.name, "counts": layer.kinds} for layer in census(circuit)]
-            # Each line is one write, so that a reader sees a complete line or nothing.
+            # Each line is written in one call, so that a reader sees a complete line or nothing.
             files.append(self._folder.gates, f"{json.dumps({'epoch': self._epoch, 'layers': counts})}\n".encode())
         if netlist is not None:
             self._lease.alive(active_gates=live_gates(netlist))

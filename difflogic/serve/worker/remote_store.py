@@ -31,7 +31,7 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import PLAIN, TEMPORARY, written_beside
 
 SEND_S = 1.0
-"""Seconds between searches for files to send; after a new checkpoint, files are sent immediately."""
+"""Minimum seconds between transfers of changed files; after a new checkpoint, they are sent immediately."""
 GROWING = (".jsonl", ".csv", ".txt")
 """Suffixes of files to which lines are appended, so that only new lines are sent."""
 LAST = (checkpoint.BEST, checkpoint.PREVIOUS, checkpoint.NAME)
@@ -112,7 +112,7 @@ class StoreActor:
                 for part in parts:
                     path = folder / part.name
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    if part.begin is None:  # flushed before the transaction, which does not wait for the disk
+                    if part.begin is None:  # flushed here, so that the transaction does not wait for the disk
                         temporaries[part.name] = stack.enter_context(written_beside(path, part.content))
                 stack.enter_context(self._store.held(job, lease))
                 for part in parts:
@@ -125,7 +125,7 @@ class StoreActor:
 
 
 class RemoteStore(Store):
-    """Store of a worker on a remote machine; its local folder contains only the worker's current job."""
+    """Store of a worker on a remote machine; its local folder contains only the current job and this job's source."""
 
     def __init__(self, ask: Callable[..., Any], folder: Path, host: str) -> None:
         """Set up the store: `ask` calls a method of the StoreActor by name; `host` is this machine's displayed name."""
@@ -167,7 +167,7 @@ class RemoteStore(Store):
         return claimed.job, claimed.lease
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """Return the record of the claimed job, the only job in this store. Raises UnknownJobError for any other id."""
+        """Return the record of the current job's source, the only one known here. Raises UnknownJobError for others."""
         if self._source is None or self._source.id != job:
             raise UnknownJobError(f"Unknown job {job!r}.")
         return self._source
@@ -190,7 +190,7 @@ class RemoteStore(Store):
         try:
             reply = self._ask("tell", method, job, lease, (parts, deleted), arguments, options)
         except StoreError:
-            self._sent = {}  # it is unknown what was written: next time all files are sent completely
+            self._sent = {}  # some files may have been written: the next call sends all files completely
             raise
         if with_files:
             self._sent, self._sent_at = now, time.monotonic()
@@ -242,7 +242,7 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def _is_result(path: Path) -> bool:
-    """Return whether `path` is a file that a worker wrote for a job: no record, lock or temporary file."""
+    """Return whether `path` is a file that a worker wrote for a job, not a record, lock or temporary file."""
     hidden = path.name.startswith((".", "job.json")) or path.suffix == TEMPORARY
     return not hidden and path.is_file() and not path.is_symlink()
 

@@ -1,4 +1,4 @@
-"""Keep a worker alive for each device, and start workers for queued post-processing jobs, at most LANES at a time.
+"""Keep a worker alive for each device, and start workers on demand for post-processing jobs (LANES) and sweeps.
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
@@ -107,7 +107,7 @@ class ChildProcess:
 
 @dataclass
 class Slot:
-    """Device that always has a worker, with its current worker."""
+    """Place for one worker on a device; the supervisor replaces a worker that has ended."""
 
     device: str
     engines: list[str]
@@ -121,8 +121,8 @@ class Slot:
 
     def back_off(self) -> float:
         """Set the start time of the next worker, later after each failure, and return the delay in seconds."""
-        # The first failure may be an accident: the next worker starts immediately. Then 0.5 s, 1 s, 2 s, ..., 30 s.
-        # The exponent is bounded: a device may be broken for days.
+        # The first failure may be an accident, so the next worker starts at once. Then 0.5 s, 1 s, 2 s, ..., 30 s.
+        # The exponent is bounded, since a device that is broken for days causes thousands of failures.
         wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** min(self.failures - 2, 10)) if self.failures > 1 else 0.0
         self.due = time.monotonic() + wait
         return wait
@@ -209,7 +209,7 @@ class Supervisor:
             # Nothing is written to the pipe: when this process ends, the worker sees the end of its input.
             stdin=subprocess.PIPE,
             env={**os.environ, **(self.environment or {})},
-            start_new_session=True,  # only the supervisor gets Ctrl-C, and lets its workers save
+            start_new_session=True,  # only the supervisor receives Ctrl-C, and lets its workers save
         )
         return ChildProcess(name, process)
 
@@ -219,7 +219,7 @@ class Supervisor:
     def add(self, *slots: Slot) -> None:
         """Add slots, for which workers are started from now on."""
         self._slots += slots
-        # An engine counts as offered before its worker is registered, so that no job is reported as waiting for one.
+        # An engine counts as offered before its worker is registered, so that no job is reported to lack its engine.
         self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
     def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
@@ -243,7 +243,7 @@ class Supervisor:
     def _check_slot(self, slot: Slot) -> None:
         """Start the worker of a slot if it is missing, and expire a worker that has ended."""
         if slot.child is None:
-            # A worker without a device uses much memory and works seldom: it is started when a job is queued for it.
+            # Workers for post-processing and sweeps use much memory and are rarely busy, so they start on demand.
             is_lane = slot.device in (known.FOLLOW_UPS, SWEEPS)
             if time.monotonic() >= slot.due and (not is_lane or self._lacks_a_lane(slot.device)):
                 self._start(slot)
@@ -307,7 +307,7 @@ class Supervisor:
         if (child := slot.child) is None or (job := self._store.overdue_job(child.name)) is None:
             return
         child.kill()
-        # Kill the worker before the job is queued again: two workers may not hold the same job.
+        # The worker is killed before the job is queued again, so that two workers never run the same job.
         self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was stopped")
 
     def _end(self) -> None:
@@ -315,7 +315,7 @@ class Supervisor:
         children = [slot.child for slot in self._slots if slot.child is not None]
         for child in children:
             child.ask_to_stop()
-        # All workers were asked before this loop, and save at the same time.
+        # All workers were asked before this loop, so that they save in parallel.
         deadline = time.monotonic() + self.limits.stop
         while time.monotonic() < deadline and any(child.status is None for child in children):
             time.sleep(POLL_S)

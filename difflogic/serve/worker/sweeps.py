@@ -36,7 +36,7 @@ SWEEP_ROWS = "sweep.json"
 MOST_CURVES, MOST_POINTS = 200, 40
 """Maximum number of trials with a curve and an image, and maximum number of points per curve."""
 SHARE = 0.05
-"""Maximum share of the time for writing the page."""
+"""Maximum share of the time that is spent on writing the page."""
 
 Report = Callable[[dict[str, Any]], None]
 

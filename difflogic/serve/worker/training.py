@@ -1,4 +1,4 @@
-"""Run one try at a training job, from its newest readable checkpoint if any, otherwise from the beginning."""
+"""Run one try at a training job (its work under one lease), from the newest readable checkpoint or the beginning."""
 
 import math
 import shutil
@@ -61,10 +61,10 @@ def _train(
     store: Store, job: JobRecord, config: Config | PolicyConfig, placement: Placement, observer: ServiceObserver
 ) -> TryOutcome:
     path = store.job_folder(job).whole
-    # All attempts are over but the job is not if its worker was lost before the report.
+    # If the last worker was lost after the last attempt but before its report, only the report is missing.
     if job.parent is None and attempts.is_in(path) and attempts.read(path).is_over:
         return _outcome_of_attempts(store, job, path)
-    # A worker that was lost at the beginning has left a folder without a checkpoint: a run needs a new folder.
+    # A worker that was lost at the beginning leaves a folder without a checkpoint, and a new run requires a new folder.
     is_new = not run_request.is_in(path)
     if is_new:
         clear_unsaved(path)
@@ -74,7 +74,7 @@ def _train(
     request = replace(
         job.asked,
         config=config,
-        # Earlier tries have used a part of the time; the record of attempts counts the epochs.
+        # Earlier tries have used a part of the time limit; used epochs are counted in the record of attempts.
         within=None if within is None else replace(within, used=job.trained_s),
         decide=bool(job.options.get("decide")),
         data=dataset.load(samples) if samples and tests is None else None,
@@ -119,7 +119,7 @@ def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: 
 def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:
     """Return the columns of a job whose run is over, and save images of its circuit or agent to the job's files."""
     if isinstance(run, AgentRun):
-        from difflogic.policies.results import netlist_of  # half of what it loads is for agents alone
+        from difflogic.policies.results import netlist_of  # only agents need this package
 
         circuit, solved = netlist_of(run.best), len(run.solved_members)
         if isinstance(run.config, AgentConfig):
@@ -136,7 +136,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         "progress": run.epoch,
         "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
         "hard_loss": run.wrong,
-        # In a population the solved models count; a single model also counts if its best circuit is correct.
+        # Number of models that are solved at the end, at least 1 if the best circuit of the run is correct.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
         "active_gates": live_gates(netlist),
         "compared": run.member.job.values,
@@ -165,13 +165,13 @@ def open_run(path: Path) -> Path:
 
 
 def _set_aside(run: Path, error: CheckpointError) -> bool:
-    """Rename the newest checkpoint, or the run folder if it has no other; return False if there is no checkpoint."""
+    """Rename the newest checkpoint or, if it is the only one, the run folder; return False if there is none."""
     checkpoints = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
     if not checkpoints:
         return False
     newest = checkpoints[0]
     say(f"{newest.name} cannot be used: {error}")
-    # The previous checkpoint is valid, or is put aside in the next round.
+    # If the previous checkpoint is damaged too, the loop in `train` calls this function again.
     if len(checkpoints) > 1:
         newest.replace(newest.with_suffix(".unusable"))
         return True
@@ -183,7 +183,7 @@ def _set_aside(run: Path, error: CheckpointError) -> bool:
 
 
 def clear_unsaved(path: Path) -> None:
-    """Delete the run of a lost worker if it has no checkpoint. Raises RunFolderError if another process uses it."""
+    """Delete what a lost worker left before its first checkpoint, if any. Raises RunFolderError if it is in use."""
     if path.exists():
         RunFolder(path).close()
         shutil.rmtree(path)

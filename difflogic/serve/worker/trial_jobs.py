@@ -81,9 +81,9 @@ class TrialJobs:
         """Move the run of a completed trial to the sweep's folder, and delete the trial's job."""
         if (job := self._jobs.pop(trial, None)) is None:
             return
-        # The record in the store states the last attempt, whose frame is moved.
+        # The store's record has the number of the last attempt, whose frame is moved.
         source, place = self._store.job_folder(self._store.job(job.id)), self._folder / folder_of(trial)
-        if source.whole.exists():  # or it was moved before a kill
+        if source.whole.exists():  # unless an earlier, killed process has moved it
             place.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
                 source.frame.replace(place.with_suffix(FRAME))

@@ -4,8 +4,8 @@ python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu"
 
 With the device `follow-ups`, a worker runs post-processing jobs, at a lower priority than trainings.
 
-A worker runs as long as its standard input is open, whose other end belongs to the process that started the worker. If
-that end is closed, or a signal arrives that stops a training, the worker saves its job, releases it and ends.
+The standard input of a worker is a pipe that the process that started it holds open. If the pipe is closed, since this
+process has ended, or if a stop signal such as SIGTERM arrives, the worker saves its job, releases it and ends.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 CLAIM_POLL_S = 0.3
 """Seconds between polls for a job."""
 MARK_SEEN_S = 5.0
-"""Seconds between signs of life of a worker without a job."""
+"""Seconds between updates of the last-seen time of a worker without a job."""
 FOLLOW_UP_POLL_S = 0.5
 """Seconds between checks of the process of a post-processing job."""
 Ending = Literal["done", "failed"]
 NICE = 10
 """Niceness of a post-processing worker, which gives trainings a higher priority."""
 ABOUT = {FOLLOW_UPS: "build, simplify, prove, export and evaluate", SWEEPS: "choose the trials of a sweep"}
-"""Mapping from the device name of a worker without a device to a description of its work."""
+"""Mapping from the device names of workers that need no device to descriptions of their work."""
 EXIT_DEVICE_UNUSABLE = 4
 """Exit status of a worker whose device is unusable."""
 
@@ -128,9 +128,9 @@ class WorkerProcess:
         try:
             placement = self._placement(job)
         except DeviceError as error:
-            lease.store.fail_try(job.id, lease.number, str(error).rstrip("."))  # a part of another sentence
+            lease.store.fail_try(job.id, lease.number, str(error).rstrip("."))  # it becomes part of a longer sentence
             say(f"{error} This worker ends.")
-            # The supervisor starts another worker, with growing pauses if that fails too.
+            # The supervisor starts another worker, after increasing delays if this fails repeatedly.
             sys.exit(EXIT_DEVICE_UNUSABLE)
         kind = watching.ServiceObserver if job.parent is None else watching.TrialObserver
         observer = kind(lease, placement.engine, lambda: self.stopping)
@@ -163,7 +163,7 @@ class WorkerProcess:
         return self._placements[selector]
 
     def _report(self, lease: Lease, outcome: TryOutcome, observer: ServiceObserver) -> None:
-        # The same transaction stores the end of the job, and the progress that no heartbeat has sent yet.
+        # One transaction stores the end of the job together with progress that no heartbeat has sent yet.
         is_interrupted, final = outcome
         progress = lease.progress | final | {"trained_s": observer.trained_s}
         if not is_interrupted:
@@ -188,8 +188,8 @@ class WorkerProcess:
     # post-processing and sweeps -----------------------------------------------------------------------
 
     def _follow(self, lease: Lease) -> None:
-        lease.enter("working", warm=True)  # this loop sends the heartbeats, at all times
-        # Leaving the block ends the process in any case.
+        lease.enter("working", warm=True)  # the loop below sends heartbeats from the start
+        # The context manager kills the process on every exit.
         with FollowUpProcess(self.store.folder, lease.job.id) as process:
             while not process.is_over(FOLLOW_UP_POLL_S):
                 lease.report(**process.progress())
@@ -221,10 +221,10 @@ def _why_not_saved(error: Exception) -> str:
 
 
 def _end_with_parent(limits: WorkerLimits) -> None:
-    """Stop this process if standard input closes, as its parent ended; kill it after `WorkerLimits.stop` seconds."""
+    """Stop this process when its parent has ended, so that stdin closes; kill it after `WorkerLimits.stop` seconds."""
     while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
         pass
-    # This has the effect of SIGTERM: the current epochs are completed, and the run is saved.
+    # The handler of this signal completes the current epochs and saves the run.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(limits.stop)
     os._exit(1)

@@ -127,7 +127,7 @@ async def events_of_job(
     yield BEGIN
     async with feed.follow(job) as job_feed:
         while not feed.closing and is_current():
-            # The event is requested before the feed is read: any later change sets it.
+            # The event is taken before the feed is read, so that any later change sets it.
             news = job_feed.changed.next()
             if job_feed.is_gone:
                 yield event("end", json.dumps({"status": "deleted"}), position)
@@ -153,7 +153,7 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
     if now.version != position.version:
         position.version = now.version
         texts.append(event("job", job_feed.text, position))
-    # Each text is yielded before the next rows are read: at most two texts of a slow listener are in memory.
+    # Each text is yielded before the next rows are read, so that a slow listener keeps at most two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
         new = await feed.rows(job_feed, now, position.epoch)
         # A crash removed rows after a checkpoint: no rows follow this epoch until training has reached it again.

@@ -80,7 +80,7 @@ async def _with_submission(request: Request, context: Context, use: Callable[[Su
             with bodies.on_disk(uploads) as paths:
                 return use(submitted(job_request, paths, context.settings))
 
-        # Malicious images and samples may take seconds, so they have separate threads.
+        # Malicious images and samples may take seconds, so a few separate threads process them.
         limiter = context.picture_threads if uploads or draws_samples(job_request) else None
         return await to_thread.run_sync(work, limiter=limiter)
 
@@ -258,7 +258,7 @@ def _hardened(context: Context, job: JobRecord, request: HardenRequest) -> JobSp
         job.name,
         config.to_dict(),
         job.engine,
-        # Training ends at the first correct evaluation, after which gates can converge without a change of the circuit.
+        # Training ends at the first correct evaluation: from then on, gates may converge without changing the circuit.
         {"stop_when_solved": 1},
         priority=job.priority,
         source=job.id,
