@@ -2,8 +2,8 @@
 
     described = Spec.of(preset="checkerboard-small", over={"optimizer.lr": "0.02:0.2:log", "seed": range(4)}, trials=40)
 
-This package chooses and ranks trials, which jobs in the queue of the training service train: see
-`difflogic.serve.sweep`, which begins a sweep, and `difflogic.serve.worker.sweeps`.
+This package only chooses and ranks trials. They are trained as jobs of the training service: `difflogic.serve.sweep`
+starts a sweep from the command line or Python, `difflogic.serve.worker.sweeps` a sweep on a server.
 
 `trial_rows` and `html` return the table and the page of a finished or unfinished `Sweep`.
 """

@@ -136,8 +136,8 @@ class Course:
         self._sampler = GridSampler(described) if is_grid else OptunaSampler(described, out)
         self._rungs = described.rungs()
         # Grid and random trials do not depend on results, so some trials are queued ahead to keep all workers busy.
-        # Other methods use results: with `ahead` = 8, `optuna` chooses trial 8 after the result of trial 0 only, so
-        # that the choice does not depend on the number of workers.
+        # Other methods use results. With `ahead` = 8, `optuna` always chooses trial 8 with the result of trial 0 only,
+        # so that its choice does not depend on the number of workers.
         is_blind = described.method in ("grid", "random")
         self._ahead = None if is_blind else described.ahead
         self._over: list[Trial] = []

@@ -53,7 +53,7 @@ def html(sweep: Sweep, is_alone: bool = False) -> str:
         name=sweep.spec.base.name,
         rows=[(trial, [*map(shown, values.values())]) for trial, values in rows],
         columns=columns,
-        lines=lines[::-1],  # the best last, above the others
+        lines=lines[::-1],  # the best is drawn last, on top of the others
         width=WIDTH,
         height=HEIGHT,
         margin=MARGIN,
@@ -80,7 +80,7 @@ def _columns(sweep: Sweep, rows: Sequence[Values]) -> list[Column]:
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
     """Return the axis `name` at x position `x`; numbers are placed by size (or logarithm), other values evenly."""
     present = [value for value in values if value is not None]
-    top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
+    top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG, y grows downwards
     if present and all(type(value) in (int, float) for value in present):
         scale = math.log if is_log else float
         least, most = scale(min(present)), scale(max(present))
@@ -92,7 +92,7 @@ def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
         words = list(dict.fromkeys(str(value) for value in sorted(present, key=str)))
         places = {word: top + (bottom - top) * 0.9 * (place + 0.5) / len(words) for place, word in enumerate(words)}
         ticks = [(places[word], word[:24]) for word in words[:MOST_TICKS]]
-    if len(present) < len(values):  # None is at the bottom
+    if len(present) < len(values):  # None is placed at the bottom
         places[str(None)] = HEIGHT - 10.0
         ticks.append((places[str(None)], NONE))
     return Column(name, x, ticks, places)

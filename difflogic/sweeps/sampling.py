@@ -52,7 +52,7 @@ class OptunaSampler(GridSampler):
 
         def connected() -> sqlite3.Connection:
             connection = sqlite3.connect(folder / DATABASE, check_same_thread=False)
-            # The ten writes per trial are not flushed to disk, since the study can be created again.
+            # The ten writes per trial are not flushed to disk, since a resumed sweep creates the study again.
             connection.execute("PRAGMA synchronous=OFF")
             return connection
 
@@ -74,7 +74,7 @@ class OptunaSampler(GridSampler):
         if known is not None:
             self._study.enqueue_trial({path: _word(known[path]) for path in self._space})
         # The state of a sampler would be lost with the process, so each trial has a new sampler. Its seed contains the
-        # trial in the lower 20 bits and the sweep's seed above, truncated to the 32 bits of NumPy's RandomState.
+        # trial's number in the lower 20 bits and the sweep's seed above, cut to the 32 bits of NumPy's RandomState.
         samplers, key = self._optuna.samplers, (self._spec.sampler_seed << 20) + number & 0xFFFFFFFF
         is_random = self._spec.method != "optuna"
         self._study.sampler = samplers.RandomSampler(key) if is_random else samplers.TPESampler(seed=key)

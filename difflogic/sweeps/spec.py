@@ -75,7 +75,7 @@ class Spec(SweepRequest, Document):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return the specification for a result of `to_dict`, without defaults. Raises UsageError or ConfigError."""
+        """Return the specification for entries as in `to_dict`, without defaults. Raises UsageError or ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
         entries = {name: value for name, value in data.items() if name != "format"}
@@ -137,7 +137,7 @@ class Spec(SweepRequest, Document):
         # An error that affects all trials is raised here, before the first trial.
         try:
             self.configured({})
-        except ConfigError:  # `set` may fit only with values of the axes: try the first ones
+        except ConfigError:  # `set` may be valid only with values of the axes: try their first values
             self.configured({axis.path: axis.values[0] if axis.values else axis.low for axis in self.axes})
 
     @cached_property
@@ -192,7 +192,7 @@ class Spec(SweepRequest, Document):
     @property
     def request(self) -> TrainRequest:
         """Training options of each trial, including the stop condition, but without the configuration."""
-        # With the metric tts, solutions end the trial; other metrics may still improve.
+        # With the metric tts, a trial ends when all models are solved; other metrics may still improve after that.
         request = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
         # Halving compares unfinished runs, so recipes must not restart them.
         return replace(request, restarts=0) if self.method == "halving" else request
@@ -223,7 +223,7 @@ def _table(entry: Any, name: str) -> Mapping[str, Any]:
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return `fields` with widths of the update network that fit changed kernels or channels, unless it sets widths."""
+    """Return `fields`, with the update network's widths adapted to changed kernels or channels unless they are set."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

@@ -79,7 +79,7 @@ def write(sweep: Sweep) -> None:
     files.write_atomically(sweep.path / "trials.json", json.dumps(document, indent=1).encode() + b"\n")
     files.write_atomically(sweep.path / "index.html", page.html(sweep).encode())
     if sweep.best is not None:
-        # A temporary folder is filled and then renamed, so that the earlier copy is replaced atomically.
+        # A temporary folder is filled and then renamed, so that the copy in place is always complete.
         copy = sweep.path / f"{BEST}{files.TEMPORARY}"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(sweep.path / sweep.best.folder, copy, ignore=shutil.ignore_patterns(".lock"))

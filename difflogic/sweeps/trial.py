@@ -74,7 +74,7 @@ class Outcome:
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return the score or mismatches, which compare unfinished trials, since few of these are solved yet."""
+        """Return the value that ranks unfinished trials, of which few are solved: mean return or mismatches."""
         return self.score if metric == "return" else self.wrong
 
 
@@ -85,7 +85,7 @@ def train(request: TrainRequest, folder: Path, placement: Placement, observer: O
     """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
-        # The process was killed after the trial ended, but before its result was stored, so nothing is left to train.
+        # The process was killed between the end of the trial and the storage of its result: nothing is left to train.
         return _measured("complete", load_any(folder / record.attempts[record.best].folder), record)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
     trained = run_request(request, placement, out, resume, observer)
