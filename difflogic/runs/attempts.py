@@ -99,7 +99,7 @@ class Record:
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run; its `epochs` are the total for all attempts and models."""
+        """Configuration of the run; its `epochs` are for all attempts and models or, until solved, for each model."""
         return self.request.whole
 
     @property

@@ -6,8 +6,8 @@ The format is safetensors. Arrays of an automaton: `logits`, `mu`, `nu` float32 
 `[pool, ceil(H*W*C / 8)]`, eight values per byte, the first in the highest bit; during a search, `costs`
 uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
 
-Arrays of an agent: `seen.mean`, `seen.spread`; `wiring` int64, the seed of its wires; `agent.*`, the learned state;
-`environments.*`, the state of its copies; `recent` float64 `[n, 2]`, returns and lengths of the last episodes.
+Arrays of an agent: `seen.mean`, `seen.spread` of observations; `wiring` int64, seed of the wires; `agent.*`, learned
+state; `environments.*`, state of the environments; `recent` float64 `[n, 2]`, returns and lengths of the last episodes.
 
 Both have `epoch` int64 `[]`, environment steps for agents, and `elapsed_s` float64 `[]`. A population's file has these
 arrays of each model, named `0.logits`, `1.logits` and so on, and `seeds` uint32 `[M]`, `best` int64 `[]`. Metadata:
@@ -44,7 +44,7 @@ BEST = "best.safetensors"
 
 
 class _DamagedError(CheckpointError):
-    """Error for a damaged file, after which the previous checkpoint is checked."""
+    """Error for a damaged file; its handler checks the previous checkpoint and adds advice to the message."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Checkpoint(Generic[State]):
 
     def encode(self) -> bytes:
         """Return the contents of a checkpoint file."""
-        # Only the arrays of a population have names with the number of the model as a prefix.
+        # Array names begin with the number of their model only in a population.
         columns = [
             member.to_arrays()
             | {"epoch": np.array(member.epoch, np.int64), "elapsed_s": np.array(member.elapsed_s, np.float64)}
@@ -241,7 +241,7 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
     """Decode `data`, the contents of the checkpoint file `file`. Raises CheckpointError, with `file` in its message."""
     # The format is checked before the checksums, since a file of another version is not damaged.
-    if data.lstrip()[:1] == b"{":  # circuit.json, most likely
+    if data.lstrip()[:1] == b"{":  # most likely a circuit.json
         raise CheckpointError(f"Expected a run folder or checkpoint, but {file} is JSON: pass the run folder.")
     written, writer = checksummed.peek(data, "format"), checksummed.peek(data, "difflogic")
     if writer is None and checksummed.is_whole(data):
@@ -275,7 +275,7 @@ def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> C
     members = tuple(
         member(checksummed.part_of(arrays, f"{index}."), config.with_(seed=seed)) for index, seed in enumerate(seeds)
     )
-    # Indexing a range raises an error for an index out of range and converts a negative index.
+    # Indexing a range checks `best`: it raises an error for an index out of range, and converts a negative index.
     return Checkpoint(members, range(len(members))[best])
 
 

@@ -33,7 +33,7 @@ class Chosen:
     told: str
     """Sentence for users that describes the chosen model."""
     kept: bool
-    """True if the model is the best of the run; then `model.best` is its number of mismatches."""
+    """True if the best model of the run was chosen; then `model.best` is its number of mismatches."""
     named: Path
     """Path given by the caller, which for several attempts is their common folder, where results are written."""
 

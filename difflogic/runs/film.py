@@ -83,7 +83,7 @@ def space_time(frames: Pixels) -> Pixels:
     Steps and cells are thinned to at most MOST_ROWS, since the size of the frames grows with the square of the steps.
     """
     every = -(-len(frames) // MOST_ROWS)
-    frames = frames[(len(frames) - 1) % every :: every, :, :: -(-frames.shape[2] // MOST_ROWS)]  # the last one stays
+    frames = frames[(len(frames) - 1) % every :: every, :, :: -(-frames.shape[2] // MOST_ROWS)]  # keeps the last frame
     count = len(frames)
     shown = np.where(np.tri(count, dtype=bool)[..., None, None], frames[None, :, 0], np.array(PAPER, dtype=np.uint8))
     return shown.astype(np.uint8)

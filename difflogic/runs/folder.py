@@ -4,7 +4,7 @@ manifest.json  config.toml  request.json        description of the run
 target.png                                       target
 data.npz                                         samples of a sample-based task
 metrics.jsonl  metrics.csv                       one row per epoch and model
-checkpoint.safetensors  checkpoint.previous...   last and second last saved state
+checkpoint.safetensors  checkpoint.previous...   latest and previous saved state
 best.safetensors                                 best model so far
 circuit.json  loss.png  rollout.gif  summary.txt result of the best model
 """
@@ -112,7 +112,7 @@ class RunFolder:
             folder.start_journal(first.seeds, [[] for _ in first.seeds], columns)
             folder.save(first)
         except BaseException:
-            # All files and the lock are removed, and also the folder unless it existed before.
+            # Undo: remove all files and the lock, and also the folder unless it existed before.
             for child in path.iterdir():
                 if child.name != LOCK:
                     child.unlink()

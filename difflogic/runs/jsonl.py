@@ -40,7 +40,7 @@ NOTHING = "[]"
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of consecutive epochs; false as a condition if empty."""
+    """Lines of consecutive epochs; as a condition, an empty excerpt is false."""
 
     text: str
     """Lines as a JSON list."""
@@ -121,7 +121,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _seek(file: BinaryIO, epoch: int) -> None:
-    """Seek the first line of an epoch after `epoch` by binary search, since epochs ascend."""
+    """Move to the first line of an epoch after `epoch`, by binary search, since epochs ascend."""
     low, high = 0, file.seek(0, os.SEEK_END)
     # `low` is always the beginning of a line; lines from `high` on belong to later epochs.
     while low < high:
@@ -181,8 +181,8 @@ class Every:
 class Sample:
     """Sample of about `most` lines of a growing file, few enough to plot; each line is read once.
 
-    The sample contains every 2^k-th line and the last line; k grows with the file. The `members` lines of an epoch
-    count as one. Methods raise OSError.
+    The sample contains every 2^k-th line, every 2^j-th line with an evaluation, and the last line; k and j grow with
+    the file. The `members` lines of an epoch count as one. Methods raise OSError.
     """
 
     def __init__(self, path: Path, most: int, members: int) -> None:
@@ -196,7 +196,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """Return the sample as comma-separated lines per epoch; up to half of the epochs are evaluation epochs."""
+        """Return one text per sampled epoch: the lines of its members, separated by commas."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -216,7 +216,7 @@ class Sample:
         file.seek(self._offset)
         together: list[bytes] = []
         for line in file:
-            if not line.endswith(LINE_END):  # the next call reads it again, when it may be complete
+            if not line.endswith(LINE_END):  # the next call reads it again: it may be complete by then
                 return
             # After a damaged line, the next call reads the complete file again.
             if not is_whole(line):

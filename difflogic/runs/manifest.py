@@ -103,7 +103,7 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Return software versions by name, of NumPy and wgpu only if they are loaded."""
+    """Return software versions by name; NumPy and wgpu are included only if they are loaded."""
     numbers = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
@@ -119,7 +119,7 @@ def git_commit() -> str | None:
     git = shutil.which("git")
     if git is None or not (checkout / ".git").exists():
         return None
-    # `--exclude=*` ignores tags.
+    # `--exclude=*` ignores tags, so that the result is always a commit hash.
     command = [git, "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return answer.stdout.strip() or None

@@ -113,7 +113,7 @@ def _load_matplotlib() -> None:
     is_first = "matplotlib" not in sys.modules
     backend = os.environ.pop("MPLBACKEND", None) if is_first else None
     folder = user_cache() / "matplotlib"
-    if VARIABLE in os.environ:  # else matplotlib reads the user's settings
+    if VARIABLE in os.environ:  # without the variable, matplotlib reads the user's settings
         os.environ.setdefault("MPLCONFIGDIR", str(folder))
     logger = logging.getLogger("matplotlib")
     level = logger.level
@@ -173,14 +173,14 @@ def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tupl
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # Names may have characters that the font lacks; these become boxes without a warning.
+        # Characters in names that the font lacks are drawn as boxes, without a warning.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
 
 def _label(axes: Axes, text: str) -> None:
-    """Label the y axis with `text`; make it linear from 0 (the loss of a solved circuit) to 1, logarithmic above."""
+    """Label the y axis with `text`, and scale it linearly from 0 (a solved circuit) to 1, logarithmically above."""
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(-0.1, 2 * max(1.0, axes.dataLim.y1))
     axes.set_ylabel(text)
@@ -194,7 +194,7 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """
     if bits.shape[-1] == 1:
         return np.repeat(bits * np.uint8(255), 3, axis=-1)
-    # Two bits of a colour make four levels: 0, 85, 170 and 255.
+    # Two bits per colour give four levels: 0, 85, 170 and 255.
     padded = np.zeros((*bits.shape[:-1], 6), dtype=np.uint8)
     padded[..., : min(6, bits.shape[-1])] = bits[..., :6]
     if bits.shape[-1] <= 3:

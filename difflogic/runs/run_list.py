@@ -40,15 +40,15 @@ class Entry:
     hard_loss: int | None
     """Number of mismatches of the best circuit so far."""
     solved: int | None
-    """Number of models without mismatches in their last evaluation, at least 1 if the best circuit has none; None for
-    a classifier, which has no solution."""
+    """Number of models without mismatches in their last evaluation, at least 1 if the best circuit has none. Agents are
+    solved if their score reaches the threshold; None for a configuration without a threshold, such as a classifier."""
     size: int
     """Total size of the files in the folder, in bytes."""
     started: str
     """Time at which the run started, in ISO 8601."""
     attempts: int = 1
     score: float | None = None
-    """Highest score over the agents in their last evaluation; None for automata. Epochs of agents are steps."""
+    """Highest score over the agents in their last evaluation; None for automata. Agents count steps as epochs."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path)}
@@ -71,7 +71,7 @@ def find(folder: Path) -> Iterator[Path]:
 
 
 def _search(top: Path) -> Iterator[Path]:
-    for name, children, _ in os.walk(top):  # without folders of other users, which cannot be read
+    for name, children, _ in os.walk(top):  # skips folders that cannot be read, such as those of other users
         folder = Path(name)
         is_run = any((folder / mark).exists() for mark in MARKS)
         if is_run:
