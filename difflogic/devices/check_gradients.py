@@ -125,7 +125,7 @@ class Subject:
 def _check_memory(job: Job) -> None:
     """Raise LimitError if the float64 values of all gates in all steps of a batch exceed this machine's memory."""
     task, memory = job.config.task, physical_memory()
-    # Check before NumPy allocates: Linux grants any amount of memory, and kills the process when it is used.
+    # Check before NumPy allocates: Linux grants more memory than it has, and kills the process that uses it.
     size = task.steps * flat_layout(job.circuit).nodes * task.height * task.width * np.dtype(np.float64).itemsize
     batch = job.config.train.batch
     if memory is not None and size * batch > memory:
@@ -251,7 +251,7 @@ AUTODIFF = ("jax", "torch")
 
 @dataclass
 class GradientSources:
-    """Mappings from names to available gradient sources, to their devices' descriptions, and to reasons to skip."""
+    """Available gradient sources by name, descriptions of their devices, and reasons why other sources are skipped."""
 
     found: dict[str, GradientSource] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)

@@ -110,7 +110,7 @@ def _remembered(gpu: Placement, config: Config, population: int) -> Placement | 
 def _cpu_opening_seconds() -> float:
     try:
         from difflogic.cpu.codegen.compiled import is_cached
-    except ImportError:  # opening the engine will report this error
+    except ImportError:  # opening the engine reports this error later
         return 0.0
     return COMPILED_SECONDS if is_cached() else COMPILING_SECONDS
 
@@ -126,7 +126,7 @@ def _last_key(config: Config, population: int) -> str:
 
 
 def _shape(config: Config, population: int) -> tuple[object, ...]:
-    """Return parts of a cache key: processor, number of cores, and all settings that determine the work per epoch."""
+    """Return the shape of a run as parts of a cache key: processor, cores, and settings that affect an epoch's work."""
     machine = (processor_name(), os.cpu_count() or 1)
     train = config.train
     return (*machine, asdict(config.model), asdict(config.task), train.batch, train.asynchronous, population)

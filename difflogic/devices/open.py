@@ -130,7 +130,7 @@ def place_hard(earlier: EngineInfo | None) -> Placement:
     """
     if earlier is None:
         return place("auto", trusted=True)
-    # Hard circuits give the same bits on every engine, so a missing engine is replaced without a message.
+    # Hard circuits give the same bits on every engine, so a missing GPU is replaced without a message.
     if earlier.engine == "gpu" and not earlier.software:
         with suppress(DeviceError):
             return place(f"gpu:{earlier.adapter}", require_hardware=True, trusted=True)

@@ -103,7 +103,7 @@ class Race:
     def decide(self, epoch: int, epochs: int, switch: Switch) -> Decision | None:
         """Switch engines after `epoch` of `epochs` if a trial is over; return the decision, or None if still open.
 
-        After the decision, no epoch may be timed. Exceptions on returning to the first engine are passed on.
+        Time no epoch after the decision. If returning to the first engine fails, its exception is passed on.
         """
         trial = self._trials[-1]
         if len(self._trials) == 1:
@@ -119,7 +119,7 @@ class Race:
         candidate, info, pace = self._candidate, self._trials[0].engine, _known(self._trials[0])
         rest = left * pace
         self._budget = SHARE * rest
-        # A candidate as fast as the first engine takes the time of one epoch for its warm-up.
+        # Even a candidate that is only as fast as the first engine needs the time of one epoch to warm up.
         if self._budget < pace or self._budget < candidate.opening_seconds():
             reason = f"did not try {candidate.name}: the rest of the run takes only about {rest:.1f} s"
             return self._decision(info, reason)

@@ -65,7 +65,7 @@ class Check:
 def self_test(adapter: str) -> list[Check]:
     """Run all checks of `adapter` (a name or index) in a child process, and return their results."""
     try:
-        # A driver may abort its process, or hang and not be interruptible, so the test needs a child process.
+        # A driver may abort its process, or hang without reacting to signals, so the test needs a child process.
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return [Check("self-test", False, f"no response within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
@@ -130,7 +130,7 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
 
 
 def _wrong_in_training(engine: Engine, reference: Engine) -> str:
-    """Train an epoch with all features of a task; return a text on how it differs from the reference, "" if equal."""
+    """Train an epoch with all features of a task; return its difference from the reference as text, "" if equal."""
     job, left = _job(), []
     for each in (engine, reference):
         model = each.open([job], [TrainState.initial(job)])
@@ -171,7 +171,7 @@ def _job() -> Job:
 def largest_difference(got: ArraysByNetwork, wanted: ArraysByNetwork) -> float:
     """Return the largest difference between gradients, relative to the largest gradient of the layer in `wanted`."""
     layers = [pair for name in wanted for pair in zip(got[name], wanted[name], strict=True)]
-    # NumPy's maximum is NaN if one value is; Python's need not be.
+    # NumPy's maximum is NaN if any value is NaN, unlike Python's `max`.
     return float(np.max([np.abs(ours - theirs).max() / np.abs(theirs).max() for ours, theirs in layers]))
 
 

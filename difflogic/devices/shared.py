@@ -68,7 +68,7 @@ class SharedEngine:
         return divided(self._shares)
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the maximum over devices of the bytes that all jobs would need there: shares may be unknown."""
+        """Return the most bytes that all jobs together would need on a single device, since shares may be unknown."""
         return max(engine.memory(jobs, max_memory, reserved) for engine in self._engines)
 
 
@@ -87,9 +87,9 @@ def speeds(model: ParallelModels) -> list[float]:
 
 
 def proportional(count: int, weights: Sequence[float]) -> list[int]:
-    """Return the numbers of members per device that let all `count` finish earliest at speeds `weights` (D'Hondt)."""
+    """Return the number of members per device so that all `count` finish earliest at speeds `weights` (D'Hondt)."""
     shares = [0] * len(weights)
     for _ in range(count):
-        # Assign a member to the device that would finish first: with rounded shares, all might wait for a slow device.
+        # Assign each member to the device that would finish first: after mere rounding, all might wait for a slow one.
         shares[max(range(len(weights)), key=lambda index: weights[index] / (shares[index] + 1))] += 1
     return shares

@@ -82,13 +82,13 @@ class TuningResult:
     default: LaunchConfig
     stored: Tuned
     measured: int
-    """Number of timed variants, including those of an earlier, interrupted sweep; 0 if the result was cached."""
+    """Number of timed variants, including those of an interrupted earlier sweep; 0 if the result was cached."""
 
 
 class Tuner:
     """Tuner of a device for a configuration with one model, or with the largest group of models of a population.
 
-    Models of a group share every dispatch, so the best schedule depends on their number, part of the cache key.
+    Models of a group share every dispatch, so the best schedule depends on their number, which the cache key contains.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Tuner:
             f"At most {progress.total} variants{before}; compiling each takes long on software adapters.", progress
         )
         # In one family, each invocation has a separate chunk; in the other, several share a chunk. Within a family,
-        # times change smoothly with the numbers, so a sweep may stop early. Between families they do not.
+        # times change smoothly with workgroup size and lanes, so a sweep may stop early. Between families, they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
         best = min(winners, key=lambda winner: winner[1])[0] if winners else default
         final = self._final(default if best.runs_as(default) else best)
@@ -128,7 +128,7 @@ class Tuner:
         return TuningResult(default, final, len(self.measured.seconds))
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
-        """Return the best schedule per number of lanes, and its seconds per train step; stop if times rise clearly."""
+        """Return for each number of lanes the best schedule and its seconds per train step; stop if times rise."""
         winners: list[tuple[LaunchConfig, float]] = []
         best: Seconds = {}
         for number, sweep in enumerate(family):
@@ -178,7 +178,7 @@ class Tuner:
         for kernel, listed in zip(FUSED, (work.forward, work.backward, work.hard_forward()), strict=True):
             dispatches = [dispatch for dispatch in listed if dispatch.kernel == kernel]
             # The first run of a pipeline includes compilation, which may take a hundred times as long as the kernel.
-            self._time(work, dispatches[:1])  # compiles this work's perception, which verifying did not compile
+            self._time(work, dispatches[:1])  # `_verify` compiled only the perception of the example
             wake(self.device, partial(self._time, work, dispatches))
             best[kernel] = self._time(work, dispatches)
             if best[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):
@@ -207,7 +207,7 @@ class Tuner:
         self._verify(best)
         times: dict[LaunchConfig, list[float]] = {default: [], best: []}
         with self._opened(default) as one, self._opened(best) as other:
-            # Alternate, so that a machine that becomes warm or busy slows down both schedules alike.
+            # Time both alternately, so that a machine that becomes warm or busy slows down both alike.
             wake(self.device, lambda: self._time(one.workspace, one.train_step))
             for _ in range(FINAL_ROUNDS):
                 for launch, model in ((default, one), (best, other)):
