@@ -80,7 +80,7 @@ class JsonCache:
 
     def read(self) -> dict[str, Entry]:
         """Return all entries by key; for a corrupt, foreign or incompatible file, warn and return no entries."""
-        # The package works without the file, so that any error in it only causes a warning.
+        # The package works without the file, so any error in it only causes a warning.
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
             if (data["format"], data["version"]) != (f"difflogic-{self.name}", self.version):

@@ -1,7 +1,7 @@
 """Build the commands of Python child processes, which import nothing from the current folder.
 
-`python -m` and `python -c` put the current folder first on `sys.path`, and `python SCRIPT` the script's folder. If a
-child imported NumPy, a file `numpy.py` in a downloaded folder would be executed: these commands omit both folders.
+`python -m` and `python -c` put the current folder first on `sys.path`, and `python SCRIPT` the script's folder. A
+child that imports NumPy would execute a file `numpy.py` in such a folder. These commands omit both folders.
 """
 
 import sys

@@ -63,7 +63,7 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of `path` from killed processes, which are not empty and not locked."""
+    """Remove temporary files of `path` that killed processes left: those that are neither empty nor locked."""
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
         with suppress(OSError):
             descriptor = os.open(leftover, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
@@ -146,7 +146,7 @@ def sync_folder(folder: Path) -> None:
     """Flush a folder to disk, so that renames in it survive a power failure; do nothing on Windows."""
     if os.name != "posix":
         return
-    # A rename changes the folder: the file may be on disk before its name is.
+    # A rename changes only the folder, so the file may be on disk while its new name is not.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -196,7 +196,7 @@ class Output:
         except FileNotFoundError:
             self._check_folder()
             return False
-        except OSError as error:  # a circle of links, a name that is too long
+        except OSError as error:  # such as a loop of links, or a name that is too long
             raise UsageError(str(self._refused(error))) from error
         if stat.S_ISDIR(status.st_mode):
             raise UsageError(f"Expected a file, but {self.path} is a folder.")
