@@ -1,4 +1,4 @@
-"""Bundler of JavaScript modules, since local HTML files cannot import and a server then sends one file, not fifty."""
+"""Bundle JavaScript modules into one script: local HTML files cannot import modules, and a server sends fewer files."""
 
 import json
 import posixpath
@@ -10,7 +10,7 @@ _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
-@cache  # each visitor of a server requests it
+@cache  # every visitor of a server requests the same script
 def joined(entry: str) -> str:
     """Return the source of the module `entry`, such as `page/face.js`, combined with all modules that it imports.
 

@@ -56,7 +56,7 @@ def training_page(presets: Sequence[str] | None = None) -> str:
 
 
 def _living() -> dict[str, object]:
-    """Return by name the templates from which `living.js` builds a page with the trained circuit in the browser."""
+    """Return the templates, by name, from which `living.js` builds a page with the trained circuit in the browser."""
     return {
         "page": template("page.html"),
         "style": template("page.css") + template("figure.css"),

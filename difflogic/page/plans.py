@@ -34,7 +34,7 @@ from difflogic.version import __version__
 
 Data = dict[str, Any]
 PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
-"""Names of presets that a page supports; it cannot sample the fire masks of asynchronous presets."""
+"""Presets that a page can train; asynchronous presets are missing, since a page cannot sample fire masks."""
 OWN = {"draw": 16, "draw-small": 12}
 """Mapping from tasks for a custom image to the side of their grid in cells; their model is that of colored-g."""
 SMILE = (
@@ -55,8 +55,8 @@ SMILE = (
 OWN_EPOCHS = 1200
 """Number of epochs per attempt for a custom image, fewer than for colored-g, since small images require fewer."""
 UNGUIDED = 3.5
-"""Factor by which a page delays the search for presets, most of which training solves before, since the page's search
-is unguided and slower than training. The search for custom images is not delayed, and is followed by a repair."""
+"""Factor by which a page delays local search for presets: training solves most presets before, and the page's search is
+unguided and slower than training. Search for custom images is not delayed, and is followed by a repair."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
 """Names of buffers whose initial contents depend on the seed, besides random evaluation grids."""
 
@@ -126,7 +126,7 @@ def _recorded_board() -> Data:
 
 
 def _constants() -> Data:
-    """Return by name the constants of the Python code that the page's scripts also use."""
+    """Return the constants of the Python code, by name, that the page's scripts also use."""
     modules = {
         circuits: ("NOISE_STREAM",),
         wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS", "STRAIGHT", "ALL_ROUND_KERNELS"),
