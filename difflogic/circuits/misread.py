@@ -29,7 +29,7 @@ COLOURS = 16
 Frames = npt.NDArray[Any]
 """Recording as states `[T, H, W]` or bits `[T, H, W, C]`."""
 Reading = tuple[str, Frames, Frames]
-"""Possible mistake, as part of a sentence, and the cells before and after each step with it corrected."""
+"""Possible mistake, as part of a sentence, and the cells before and after each step once it is corrected."""
 
 
 def explanation(recording: Frames) -> str:

@@ -35,7 +35,7 @@ def export(grid: Grid, name: str) -> Files:
 
 
 def _states(grid: Grid) -> str:
-    """Return one line per state, in hexadecimal: the number of steps since the previous state, then the state."""
+    """Return one line per state, in hexadecimal: steps since the previous state (_LOADED if loaded), then the state."""
     shape = (grid.height, grid.width, grid.cell.channels)
     state: Bits = random_bits(prng.key_from_seed(_SEED), shape)
     steps, states = [0, _LOADED], [grid.start, state]

@@ -1,9 +1,9 @@
 """Resources and clock frequency of a complete automaton or a function on an FPGA, by yosys and nextpnr.
 
-yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and the hierarchy is
-flattened afterwards. For 256 cells of Life this takes a seventh of the time and needs fewer lookup tables. A function
-is routed with shift registers, since it may have more inputs than a device has pins; its resources exclude them.
-nextpnr places and routes; without nextpnr no clock is reported, since the delays of wires cannot be estimated.
+yosys maps the module that `export --format verilog --grid` writes. It maps the cell once and flattens the hierarchy
+afterwards: for 256 cells of Life this takes a seventh of the time of flattening first, and fewer lookup tables. A
+function is routed with shift registers, since it may have more inputs than a device has pins; its resources exclude
+them. nextpnr places and routes; without it no clock is reported, since the delays of wires cannot be estimated.
 """
 
 import json
@@ -36,7 +36,7 @@ class Family:
     synth: str
     """Synthesis command for yosys."""
     luts: dict[str, int]
-    """Number of lookup tables per mapped cell, by a regular expression for the cell's type; other types have none."""
+    """Mapping from regular expressions of mapped cells' types to numbers of lookup tables; other types have none."""
     flip_flops: str
     devices: dict[str, tuple[int, int]]
     """Number of lookup tables and number of flip-flops by device name; the first device is the default."""

@@ -2,8 +2,8 @@
 
 For neighbourhoods other than Moore's the file has a transition table that names the neighbourhood: Golly can then draw
 hexagons. A cell's state is the number `sum of bit[channel] << channel`. In Golly an empty neighbourhood stays empty.
-If it does not in the circuit, state 0 means outside the grid and a cell's state is that number plus one, so an eighth
-channel does not fit into Golly's 256 states.
+For a circuit in which it does not, state 0 stands for outside the grid, and a cell's state is that number plus one, so
+eight channels do not fit into Golly's 256 states.
 
 Verification runs the pattern in `bgolly` for 100 generations.
 Source of the format: Golly's help, *File formats*, "Rule files".
@@ -85,7 +85,7 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
         key = (depth, functions)
         if key not in rows:
             branches = forest.branches(functions, (len(_ORDER) - depth) * netlist.channels, netlist.channels)
-            # Each level of the tree decides by all channels of one neighbour; the leaves are new states. Equal
+            # Each level of the tree branches on all channels of one neighbour; the leaves are new states. Equal
             # functions share a line, so Life takes 32 lines instead of 511.
             if depth == 1:
                 children = [first + forest.number(branch) for branch in branches]
@@ -93,7 +93,7 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
                 children = [0] * first + children
             else:
                 children = [node(depth - 1, branch) for branch in branches]
-                children = [children[0]] * first + children  # outside counts as 0
+                children = [children[0]] * first + children  # outside the grid all bits are 0
             if len(rows) << netlist.channels > _MAX_ENTRIES:
                 raise too_large("Golly's tree of this rule", _MAX_ENTRIES)
             rows[key] = len(lines)
@@ -116,7 +116,7 @@ def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
         # States of a cell with equal cofactors share transitions, with a variable for the cell.
         states: dict[tuple[int, ...], list[int]] = {}
         for number, branch in enumerate(forest.branches(functions, depth * netlist.channels, netlist.channels)):
-            outside = [0] if first and not number and depth else []  # outside counts as 0, and stays
+            outside = [0] if first and not number and depth else []  # outside all bits are 0; a centre outside stays 0
             states.setdefault(branch, []).extend([*outside, first + number])
         rows = [(tuple(equal), *rest) for branch, equal in states.items() for rest in transitions(depth + 1, branch)]
         if len(rows) > _MAX_LINES:

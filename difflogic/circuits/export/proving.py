@@ -80,7 +80,7 @@ def check_machine(grid: Grid) -> str:
     """Compare a step of the complete grid's netlist with steps of its cell; return a sentence. Raises ExportError."""
     machine, cell = grid.machine(), grid.cell
     states = random_bits(prng.key_from_seed(_SEED), (_STATES, grid.height, grid.width, cell.channels))
-    # Half of the states are given by the first inputs, which count while all ages are 0; the other half by latches.
+    # Half of the states are values of the first inputs, which are used while all ages are 0, half those of latches.
     inputs = np.zeros((machine.inputs, _STATES), dtype=np.uint8)
     first, half = machine.first_latch, _STATES // 2
     values = states.reshape(_STATES, -1).T

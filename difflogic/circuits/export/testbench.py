@@ -70,7 +70,7 @@ _GRID_SEED = 23
 
 
 def bench_files(netlist: CellNetlist, name: str) -> Files:
-    """Return the contents of `NAME_tb_cell.txt`, vectors, and `NAME_tb_grid.txt`, states, which the bench reads."""
+    """Return the contents of `NAME_tb_cell.txt` (vectors) and `NAME_tb_grid.txt` (states), which the bench reads."""
     affordable = WORK // max(1, len(lines(netlist)))
     vectors = draw_vectors(netlist, most=min(max(affordable, _LEAST_VECTORS), _MOST_VECTORS))
     return {f"{name}_tb_cell.txt": cell_text(netlist, vectors), f"{name}_tb_grid.txt": _grid_text(netlist)}
@@ -87,7 +87,7 @@ def cell_text(netlist: Netlist, vectors: Vectors) -> str:
 
 
 def _grid_text(netlist: CellNetlist) -> str:
-    """Return a line per state from the initial one on: which cells `WIDTH*y + x` fired, then the state."""
+    """Return one line per state, in hexadecimal: the cells that fired before it (bit `WIDTH*y + x`), then the state."""
     shape = grid_sides(netlist)
     key, start = prng.split(prng.key_from_seed(_GRID_SEED))
     state = random_bits(start, (1, *shape, netlist.channels))
@@ -104,7 +104,7 @@ def hexadecimal_lines(*columns: Bits) -> str:
     """Return one line per sample with a hexadecimal number for each array `[bits, samples]`, whose row i is bit i."""
     numbers = []
     for bits in columns:
-        # `packbits` fills the last byte at the end of the array, which is the lowest bit: zeros must precede the bits.
+        # `packbits` would pad the end of the array, the lowest bits; instead, zeros are added before the highest bit.
         packed = np.packbits(np.pad(bits, ((0, -len(bits) % 8), (0, 0)))[::-1], axis=0).T
         digits = -(-len(bits) // 4)
         numbers.append([row.tobytes().hex()[-digits:] for row in packed])

@@ -32,7 +32,7 @@ _TEMPLATES = resources.files(__package__) / "templates"
 def identifier(name: str) -> str:
     """Turn `name` into an identifier for every language: ASCII letters, digits and single underscores, a letter first.
 
-    It may be a keyword, since names in files have a suffix such as `_cell`, but no Windows device such as `aux`.
+    The result may be a keyword, since names in files have a suffix such as `_cell`, but is no Windows device (`aux`).
     """
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     if not word or not word[0].isalpha() or _DEVICE.fullmatch(word):
@@ -120,7 +120,7 @@ def _ends(netlist: Netlist) -> str:
 
 
 def _marks(netlist: Netlist) -> dict[str, object]:
-    """Return the values for a circuit of the marks that all templates share, by mark in lower case."""
+    """Return a circuit's values for the marks that all templates share, by the name of the mark in lower case."""
     marks: dict[str, object] = {"about": about(netlist), "inputs": netlist.inputs, "last_input": netlist.inputs - 1}
     match netlist:
         case CellNetlist():
@@ -173,7 +173,7 @@ def channel_names(origin: tuple[int, ...]) -> str:
 
 
 def bit_names(netlist: Netlist, inputs: str | None = None) -> list[str]:
-    """Return the name of each bit: inputs by the template `inputs`, by default `patch[{}]`; gates `g0`, `g1` etc."""
+    """Return each bit's name: inputs by the format `inputs`, by default as in `patch[0]`; gates as in `g0`, `g1`."""
     form = inputs or f"{netlist.buses[0]}[{{}}]"
     return [form.format(bit) for bit in range(netlist.inputs)] + [f"g{gate}" for gate in range(len(netlist.gates))]
 
@@ -184,7 +184,7 @@ def output_names(netlist: Netlist) -> list[str]:
 
 
 def legend(netlist: Netlist) -> list[str]:
-    """Return lines that state the meaning of a function's bits; an empty list for a cell, whose bits are documented."""
+    """Return lines that state the meaning of a function's bits; an empty list for a cell, whose bits need none."""
     if not isinstance(netlist, FunctionNetlist):
         return []
     pairs = list(zip(bit_names(netlist), netlist.input_names, strict=False))
@@ -198,7 +198,7 @@ def legend(netlist: Netlist) -> list[str]:
 def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:
     """Return code with `~ & | ^`, from templates with `{name}` and `{value}`: `assign` per gate, `result` per output.
 
-    `zero` and `one` are constants, and `inputs` names input bits. Lines after the first are indented by four spaces.
+    `zero` and `one` are constants, `inputs` is as in `bit_names`. Lines after the first are indented by four spaces.
     """
     names = bit_names(netlist, inputs)
     values = ((names[line.bit], expression(line, names.__getitem__, zero, one)) for line in lines(netlist))

@@ -54,7 +54,7 @@ def read(data: bytes) -> Signals:
         inputs=[signal(literal) for [literal] in starts],
         latches=[(signal(state[0]), signal(state[1]), sum(state[2:])) for state in states],
         outputs=[(names.get(f"o{place}", f"o{place}"), signal(literal)) for place, literal in enumerate(ends)],
-        # The constant, inverters, and ANDs, of which each input may be inverted.
+        # The constant, the inverters, and the ANDs, whose inputs may be inverted.
         gates=[
             row(signal(0), FALSE),
             *(row(signal(literal), NOT_A, signal(literal - 1)) for literal in inverted),

@@ -45,7 +45,7 @@ def read(text: str) -> Signals:
 
 
 def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Row]:
-    """Yield gates for a table on the signals `reads`: one for up to two, else ANDs and ORs. Raises CircuitError."""
+    """Yield the gates of a table: one gate for up to two signals in `reads`, else ANDs and ORs. Raises CircuitError."""
     matches = [match for match in map(_LINE.fullmatch, lines) if match and len(match[1]) == len(reads)]
     values = {match[2] for match in matches}
     if len(matches) < len(lines) or len(values) > 1:

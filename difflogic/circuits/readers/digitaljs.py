@@ -1,4 +1,4 @@
-"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), including the gates and names in the article on the paper.
+"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), including the gates and names of the paper's web article.
 
     {"devices": {"i_69": {"type": "Button", "label": "i: ch 7, pos 6"}, "l_3_54": {"type": "Or"},
                  "o_0": {"type": "Output", "label": "o: ch 0"}, ...},
@@ -87,7 +87,7 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
 
 
 def _ports(connectors: Sequence[Any], names: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the bit that drives each port, by device and port; `names` are the devices' bits. Raises CircuitError."""
+    """Return the bit that drives each port, by device and port; `names` maps devices to bits. Raises CircuitError."""
     ports: dict[str, dict[str, str]] = {}
     for connector in connectors:
         try:

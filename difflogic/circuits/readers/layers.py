@@ -1,7 +1,7 @@
 """Reader of layers of logic gates or lookup tables that another program trained, from an npz file or a state dict.
 
 Three packages for PyTorch have such layers: `LogicLayer` of Petersen's difflogic, `LogicDense` of torchlogix, and
-`LUTLayer` of torch-dwn. They number the sixteen gates as difflogic does. A table of k inputs becomes two-input
+`LUTLayer` of torch-dwn. They number the sixteen gates as this program does. A table of k inputs becomes two-input
 gates. Arrays are named as in the state dict, by a prefix `P.` for the layer and one of these names:
 
     weights or weight              floats [n, 16], the logits of the sixteen gates; or [n, 2**k], see parametrization
@@ -69,7 +69,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
     """Return the function whose layers are given by named arrays, in the order of the layers.
 
     Args:
-        arrays: Mapping from names, as above, to NumPy arrays or PyTorch tensors on a CPU.
+        arrays: Mapping from names, as in the module's docstring, to NumPy arrays or PyTorch tensors on a CPU.
 
     Returns:
         The function, a classifier if `classes` is among the arrays.

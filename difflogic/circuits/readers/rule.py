@@ -1,4 +1,4 @@
-"""Circuits of rules without training: from a table, or a decision diagram if the rule has several states.
+"""Circuits of rules without training: from the table of a notation, or from the decision diagram of a `.rule` file.
 
 A cell with n states has ceil(log2 n) channels, and channel 0 is the lowest bit of the state. Numbers without a state
 are don't cares.
@@ -34,7 +34,7 @@ STEPS = 100
 
 
 def named(path: Path) -> str | None:
-    """Return the rule in the file `path` or, if missing, the rule with this notation or name; None if neither."""
+    """Return the rule in the file `path`, or else the rule with this notation or name, or None. Raises ConfigError."""
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):
@@ -74,7 +74,7 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
 
 
 def located(rule: str, path: Path) -> str:
-    """Return the path of the rule file: `path`, or in folder `path`, or next to file `path`; `rule` if missing."""
+    """Return the rule file `path`, or the one in the folder `path` or next to the file `path`; `rule` if missing."""
     file = path if path.suffix == SUFFIX else (path if path.is_dir() else path.parent) / FILE
     return str(file) if file.is_file() else rule
 
@@ -87,7 +87,7 @@ def on_grid(rule: str, notation: str) -> CellNetlist:
 
 
 def samples(rule: str, notation: str) -> Dataset | None:
-    """Return pairs of successive states of `rule` on the grid of `notation`; None for two-state rules not in files."""
+    """Return pairs of successive states of `rule` on the grid of `notation`; None for a two-state rule without file."""
     states = rule_file.load(Path(rule)).states if rule.endswith(SUFFIX) else rules.parse(rule).states
     if states == 2 and not rule.endswith(SUFFIX):
         return None
@@ -109,8 +109,8 @@ def _of_table(entries: rules.Table) -> XAG:
 
 
 def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
-    """Return the graph of a rule of more than two states; `alive` computes from living cells whether a cell lives."""
-    # Next state by state, if `alive` is 1 and if it is 0. A dying cell counts up; marks of a history do not change.
+    """Return the graph of a rule of more than two states; `alive` is the graph of its two-state table."""
+    # Next states of each state if `alive` is 1 and if it is 0. A dying cell counts up; a history's marks do not change.
     after = [(1, 0), (1, 2 % states), *((state, state) for state in [*range(3, states), 0])]
     living = {1}
     if has_history:

@@ -1,6 +1,6 @@
 """Reader of Golly's `.rule` files: a table of transitions, of which the first match counts, or a decision tree.
 
-Both become a decision diagram, in which each node decides by the state of one cell and equal nodes are merged.
+Both become a decision diagram, in which each node branches on the state of one cell and equal nodes are merged.
 Therefore the work grows with the file's structure, not with the number of neighbourhoods.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
@@ -24,13 +24,13 @@ CELLS = {
 }
 """Golly's name of each neighbourhood, and patch positions in a table's order: centre, north, then clockwise."""
 TREE_CELLS = {8: (0, 2, 6, 8, 1, 3, 5, 7, 4), 4: (1, 3, 5, 7, 4)}
-"""Mapping from the number of neighbours to patch positions in the order of a tree's decisions."""
+"""Mapping from the number of neighbours to patch positions in the order in which a tree branches on them."""
 FOLDERS = ("~/.golly/Rules", "/usr/share/golly/Rules", "/usr/local/share/golly/Rules")
 """Folders in which Golly installations store rules."""
 MOST_NODES = 1 << 17
 
 Item = int | str
-"""Set of matching states as bits, or the name of a variable that occurs twice and so stands for one state."""
+"""Set of matching states as bits, or the name of a variable that occurs repeatedly, each time with the same state."""
 Transition = tuple[tuple[Item, ...], Item]
 
 
@@ -41,7 +41,7 @@ class RuleFile:
     states: int
     neighbourhood: str
     cells: tuple[int, ...]
-    """Patch positions in the order in which the diagram decides by them."""
+    """Patch positions in the order in which the diagram branches on them."""
     nodes: Sequence[tuple[int, tuple[int, ...]]]
     """Depth of each node, 1 at the leaves, and its children by state: node indices or, at depth 1, new states."""
     colours: dict[int, tuple[int, int, int]]

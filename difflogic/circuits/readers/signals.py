@@ -30,7 +30,7 @@ _ABOUT = re.compile(
     r"channels?(?: \((\d{1,6}(?:(?:, |-)\d{1,6})*)\))?, (\d{1,6}) visible; (?:neighbourhood ([a-z-]+); )?"
     r"the grid (wraps around|is 0 outside)\."
 )
-"""Pattern of a comment in exported files on properties of a cell: channels, neighbourhood and boundary."""
+"""Pattern of the comment in exported files that states a cell's channels, neighbourhood and boundary."""
 
 
 def row(name: str, gate: int, a: str = "", b: str | None = None) -> Row:
@@ -126,7 +126,7 @@ class Signals:
 
 
 def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Sequence[str], places: Sequence[int]) -> N:
-    """Return `like` with the gates of `netlist`; `inputs` and `outputs` name its inputs and its outputs `places`."""
+    """Return `like` with the gates of `netlist`; `inputs` names inputs of `like`, `outputs` its outputs `places`."""
     place = {name: bit for bit, name in enumerate(inputs)}
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])

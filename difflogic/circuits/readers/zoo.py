@@ -1,6 +1,6 @@
 """Circuits included in difflogic: each file is a proof.json, circuit.json or controller.json with a result `text`.
 
-Its `learned` is the command that made the circuit, and the number of two-input gates before and after `simplify`.
+The key `learned` contains the command that made the circuit, and its gates before and after `simplify`.
 """
 
 import json

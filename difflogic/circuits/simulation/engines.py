@@ -138,7 +138,7 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
         began = time.perf_counter()
         simulation.run(steps)
         best = min(best, (time.perf_counter() - began) / steps)
-        # Slices grow, since short ones mostly measure the call. The fastest counts, since other processes slow slices.
+        # Slices grow, since short ones mostly measure call overhead. The fastest counts: other processes slow some.
         steps = min(2 * steps, 1000)
     return best
 

@@ -1,4 +1,4 @@
-"""Simulation loop in slices that are short enough to stop and watch the run."""
+"""Simulation loop in slices of steps, short enough that a run can be watched and stopped."""
 
 from __future__ import annotations
 

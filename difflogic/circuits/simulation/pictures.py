@@ -39,7 +39,7 @@ def picture(
     channels = visible if len(palette) else shown(visible)
     height = len(planes)
     side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
-    # A large grid is unpacked and scaled down in strips, each a multiple of squares high.
+    # A large grid is unpacked and scaled down in strips; the height of a strip is a multiple of `side`.
     rows = max(1, _PIXELS // (width * side * channels)) * side
     parts = []
     for top in range(0, height, rows):

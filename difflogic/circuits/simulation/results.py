@@ -40,7 +40,7 @@ class Recording:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on details of states that the file omits."""
+        """Sentences on the details that the file omits, such as channels."""
         spec, notes = self.spec, []
         longest = max(spec.height, spec.width)
         if self.kind == ".gif" and longest > self._side:

@@ -59,7 +59,7 @@ def _kind_of(path: Path) -> str:
 
 
 def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
-    """Return the initial state named `start`; `units` is the probability of a 1 if random, in units of `bernoulli`.
+    """Return the initial state named `start`; in a random state, each bit is 1 with probability `units / 2^16`.
 
     The cells of a file are centred in the grid. Raises DataError or UsageError.
     """

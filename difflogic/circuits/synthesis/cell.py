@@ -31,7 +31,7 @@ class BareGraph:
 class Cell(BareGraph):
     """Graph of a cell that reads n cells: input `n*i + p` is channel i of cell p, output i the channel's next value.
 
-    Only cells in the neighbourhood are inputs, so that no pass replaces one by a cell outside that has equal values.
+    Only cells in the neighbourhood are inputs, so that no pass makes gates read an equal cell outside it.
     """
 
     origin: tuple[int, ...]

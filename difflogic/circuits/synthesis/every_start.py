@@ -52,7 +52,7 @@ THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
 RANDOM_STARTS, SEED = 1024, 11
 """Number and seed of random initial states tested before SAT, since a circuit that is often wrong needs no solver."""
 MOST_READ, MOST_DECISIONS = 128, 2000
-"""Maximum number of inputs that a circuit reads and of nodes of its decision diagrams; a larger one uses its gates."""
+"""Maximum inputs and decision diagram nodes of a circuit; a larger circuit is simulated gate by gate."""
 CONFLICTS = 2000
 """Number of SAT solver conflicts between two checks of the time limit."""
 MOST_NODES = 30_000_000

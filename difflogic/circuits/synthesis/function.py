@@ -36,7 +36,7 @@ from difflogic.model.thermometer import FixedPoint, Thermometer
 F = TypeVar("F", bound=FunctionNetlist)
 
 LISTED = 1 << 18
-"""Maximum number of codes of which simplification simulates all; if there are more, SAT proves each merge."""
+"""Maximum number of codes for which all codes are simulated; if there are more, SAT proves each merge."""
 SAMPLES, SEED = 1 << 14, 9
 """Number and seed of random codes that are simulated if there are more than LISTED."""
 EXHAUSTIVE = 1 << 24

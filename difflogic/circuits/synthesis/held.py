@@ -79,7 +79,7 @@ def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
 
 
 def clock(steps: int) -> tuple[tuple[int, int], list[tuple[int, ...]]]:
-    """Return a shift register with a cycle of `steps` states: the two bits whose XNOR is shifted in, and the states."""
+    """Return a shift register of at least `steps` states: the two bits whose XNOR is shifted in, and `steps` states."""
     for bits in count(2):
         for tap in range(bits - 1):
             states: list[tuple[int, ...]] = [(0,) * bits]

@@ -2,8 +2,8 @@
 
 A clause has two literals `2*channel + inverted`, at least one of which is true. Clauses are true in all cells of the
 initial state and outside the grid. SAT proves that if they are true in a neighbourhood, they are true in its centre
-after a step. A cell that does not fire does not change, so clauses are true in all steps, on any grid, for any cells
-that fire. Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
+after a step. A cell that does not fire does not change, so clauses are true in all steps, on any grid, whichever
+cells fire. Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
 """
 
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def find(netlist: CellNetlist) -> Invariant:
             f"`from_start` supports circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: remove it."
         )
     cells, samples = _seen(netlist, start)
-    # The matrix product of false literals with themselves counts for each pair the cells that violate the clause.
+    # The matrix product counts, for each pair of literals, the cells in which both are false.
     false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
     pairs = np.argwhere(np.triu(false.T @ false == 0))
     return Invariant(tuple(_inductive(netlist, pairs[pairs[:, 0] ^ 1 != pairs[:, 1]])), samples)

@@ -1,7 +1,7 @@
 """Window resubstitution in graphs of thousands of gates, part by part, with a limited number of windows.
 
 A part is an interval of a topological order. No path leaves a part and returns, so any graph that computes the part's
-outputs from its inputs can replace it. Each round cuts a different order, so that borders move.
+outputs from its inputs can replace it. Each round cuts a different order, so that the borders of parts move.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -14,7 +14,7 @@ LOGIT = 10.0
 
 
 def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
-    """Return the trainable automaton of a graph from the 9*C bits of a patch to the C bits of a cell's next state.
+    """Return a graph, from the 9*C bits of a patch to the C bits of a cell's next state, as a trainable automaton.
 
     The perception kernel passes all neighbours through. Gates are in the layer of their level, and nodes that later
     layers read are passed through. The last layer contains the outputs. The graph may only read the neighbourhood.

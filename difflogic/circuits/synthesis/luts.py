@@ -1,8 +1,8 @@
 """Mapping to three-input lookup tables, which are instructions of AVX-512 (vpternlog) and NVIDIA GPUs (lop3).
 
 A table computes any function of three bits. It can replace all gates between a node and a cut, a set of at most three
-nodes whose values determine that node. All cuts are enumerated. A mapping of small area is searched for by area flow,
-then by exact area: each node takes the cut that needs the fewest tables that no other node needs. If the truth tables
+nodes whose values determine that node. All cuts are enumerated. Area flow, then exact area, select a mapping of small
+area: by exact area, each node takes the cut that needs the fewest tables that no other node needs. If the truth tables
 of all nodes are small, resubstitution then lets tables read other nodes.
 Source: Mishchenko, Cho, Chatterjee and Brayton, *Combinational and Sequential Mapping with Priority Cuts*, ICCAD 2007.
 """

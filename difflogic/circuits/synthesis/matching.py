@@ -3,7 +3,7 @@
 Gates are visited in topological order. If both operands of a gate are matched, structural hashing finds the equal gate
 of the first circuit. Otherwise gates with equal values on samples are candidates. Equality is proved in a cone of
 nearby gates with free variables at the border: gates that are equal for all values at the border are equal. Queries
-need not reach the inputs, so that counters with thousands of bits take seconds.
+need not reach the inputs, so that circuits that count thousands of bits take seconds.
 """
 
 from collections import defaultdict

@@ -31,11 +31,11 @@ MOST_PATCHES = 1 << 17
 MOST_CODES = 1 << 12
 """Maximum number of possible combinations of feature values in a rule."""
 CODE, FEATURE, IRREGULAR = 8.0, 8.0, 16.0
-"""Cost in bits per combination, per feature, and per feature with irregular cells: not all, sides, diagonals or one."""
+"""Cost in bits per combination, per feature, and per feature on cells other than all, sides, diagonals or one."""
 STRICTER, STRICTEST = 4.0, 4.0**6
 """Factor by which the weight of undetermined bits grows until there are none, and maximum weight."""
 NEARLY_ALL = 0.9
-"""Minimum share of all neighbourhoods in the samples for a rule that may be longer than the samples."""
+"""Share of all neighbourhoods that the samples must contain for a rule longer than the samples to be accepted."""
 SIDES, DIAGONALS = (1, 3, 5, 7), (0, 2, 6, 8)
 """Positions of the side neighbours and of the diagonal neighbours in a 3x3 patch."""
 
@@ -149,7 +149,7 @@ class _View:
         return strictness * bits + CODE * codes + FEATURE * len(features) + IRREGULAR * irregular
 
     def open_bits(self, features: Features) -> tuple[float, int]:
-        """Return the conditional entropy in bits given the features, and the number of combinations that occur."""
+        """Return the total conditional entropy in bits given the features, and the number of observed combinations."""
         size = math.prod(len(feature.cells) + 1 for feature in features)
         if size > MOST_CODES:
             return math.inf, 0

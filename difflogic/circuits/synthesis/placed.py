@@ -31,13 +31,13 @@ MOST_CELLS = 1 << 12
 MORE_BITS = 2
 """Maximum number of extra bits of a register, which are tried if no feedback works with fewer bits."""
 COLUMNS, ROWS = ((0, 3, 6), (1, 7), (2, 5, 8)), ((0, 1, 2), (3, 5), (6, 7, 8))
-"""Patch positions before, in and after the centre's column, and the same for its row; the centre is excluded."""
+"""Patch positions left of, in and right of the centre's column, and above, in and below its row, without the centre."""
 INSIDE = 0
 """Channel of a bordered register that is 1 inside the grid and 0 outside, from the first step on."""
 
 Cells = tuple[tuple[int, ...], ...]
 Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
-"""Taps of a shift register, bits that are fed back, and the register's state in each cell, `[H, W]`."""
+"""Taps of a shift register (the bits that are fed back), and the register's state in each cell, `[H, W]`."""
 
 
 def placed(config: Config) -> XAG | None:
@@ -54,7 +54,7 @@ def placed(config: Config) -> XAG | None:
     first = target.shape[-1] + bordered
     inside = first - 1 if bordered else None
     graphs = []
-    for axes in ((0, 1), (1, 0)):  # the order in which they are decided affects the size of the circuit
+    for axes in ((0, 1), (1, 0)):  # the order of row and column bits affects the size of the circuit
         builder = Builder(wiring.PATCH * (first + height + width))
         next_bits = _numbers(builder, first, row_taps, ROWS, inside)
         next_bits += _numbers(builder, first + height, column_taps, COLUMNS, inside)

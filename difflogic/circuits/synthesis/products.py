@@ -1,6 +1,6 @@
 """Refactoring of ANDs and ORs into sums of products, which share common prefixes.
 
-Example: each level of a multiplexer tree decides by one address bit. As a sum of products, `s t a OR s NOT t b ...`, a
+Example: each level of a multiplexer tree selects by one address bit. As a sum of products, `s t a OR s NOT t b ...`, a
 tree for four words takes seven gates instead of nine, and all such trees share four products of `s` and `t`.
 Resubstitution of single gates seldom finds this form, since it makes the first tree larger.
 """
@@ -13,7 +13,7 @@ from difflogic.circuits.synthesis.truth_tables import input_tables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped, rebuilt
 
 MOST_READ = range(3, 9)
-"""Maximum numbers of nodes that a sum reads, all tried: 3 suits a multiplexer of two words, 6 one of four words."""
+"""Limits of the number of nodes that a sum reads; each is tried: 3 suits a multiplexer of two words, 6 one of four."""
 
 Sum = list[frozenset[int]]
 """Products of a sum, each a set of literals."""

@@ -29,7 +29,7 @@ from difflogic.reference.engine import ReferenceEngine
 _SAMPLES, _SEED = 4096, 3
 
 EASY, CONFLICTS = 10_000, 1_000_000
-"""Maximum number of conflicts per query before SAT sweeping, and after it; a query of the latter takes minutes."""
+"""Maximum number of conflicts per query before and after SAT sweeping; reaching the latter takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     is_large = len(miter.joint.gates) > LARGE
     if not is_large and (verdict := _decided(miter, one, other, EASY, "by structure")).equal is not None:
         return verdict
-    # After SAT sweeping of the miter, queries about outputs are easy: counters take a second instead of hours.
+    # After SAT sweeping of the miter, queries about outputs are easy: counting bits takes a second, not hours.
     if all(a == b for _, a, b in miter.pairs()):
         return _decided(miter, one, other, EASY, "by structure")
     joint = matched(miter.joint, biased_words(miter.joint.inputs)) if is_large else swept(miter.joint)
@@ -104,7 +104,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
-    """Decide each output by the cheapest method; `merged` names the method that merged outputs with one literal."""
+    """Decide each output by the cheapest method; `merged` names the method that merged equal outputs before."""
     ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
     with Solver(miter.joint, conflicts) as solver:

@@ -1,4 +1,4 @@
-"""Simplification for states that can follow the initial state, on any grid and with any cells firing.
+"""Simplification for states that can follow the initial state, on any grid, whichever cells fire.
 
 Channels that an `invariant` proves constant, equal or opposite are merged. Gates must be correct only in states that
 satisfy the invariant. After another initial state, or after damage, the circuit may differ.

@@ -37,7 +37,7 @@ def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | No
     wrong = (states[-1, ..., : netlist.visible] != target).reshape(-1, netlist.visible)
     if wrong.sum() > MOST_WRONG * wrong.size:
         return None
-    # Each distinct neighbourhood in the rollout counts once; `kinds` has the number of each cell's neighbourhood.
+    # Each distinct neighbourhood in the rollout counts once; `kinds` contains the id of each cell's neighbourhood.
     kinds = neighbourhoods(states[:-1], netlist.periodic, netlist.neighbourhood)
     earlier, last = np.split(kinds, [-len(wrong)])
     first, cell = np.unique(kinds, return_index=True)[1], Cell.of(netlist)

@@ -32,7 +32,7 @@ WORK = 1_000_000
 WALKS = 16
 """Number of walks without a gain after which a search ends; most gains come early in a walk (measured on Life)."""
 MOST_MOVES = 300
-"""Maximum number of moves per gate in a walk without a gain, since a small graph on few samples has no more."""
+"""Maximum number of moves per gate in a walk without a gain; in a small graph on few samples, WORK allows far more."""
 AT_ONCE = 4
 """Number of long walks that run in parallel, each in a thread."""
 AT_A_TIME = 200
@@ -40,7 +40,7 @@ AT_A_TIME = 200
 LEAST_MOVES = 2
 """Minimum number of moves per gate in a walk without a gain."""
 PROVED_MOVES = 1
-"""Number of random replacements per gate that SAT tries to prove; after window resubstitution, more gain nothing."""
+"""Number of random replacements per gate that SAT tries to prove; more save no gates after window resubstitution."""
 ROUND_GAIN = 200
 """Inverse of the minimum share of gates, 0.5 %, that a round must remove for another round to follow."""
 CONFLICTS = 1000
@@ -114,7 +114,7 @@ def walked_in_windows(
     from difflogic.cpu.hard import windows
     from difflogic.cpu.hard.replacements import COUNT
 
-    # A round without a gain ends with a different graph, as small or slightly larger, from which the next one starts.
+    # A round without a gain ends with a different graph of equal or slightly larger size, the start of the next round.
     # The result is the graph before these rounds, so that another call with it gains nothing.
     graph = current = rebuilt(graph)
     idle, left = 0, effort * most

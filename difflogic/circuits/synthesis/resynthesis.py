@@ -79,7 +79,7 @@ def _with_resynthesised_output(graph: XAG, index: int) -> XAG:
 
 
 def _exhaustive(graph: XAG) -> list[XAG]:
-    """Improve a graph, and one built from its truth tables, and return them, best first, except those too large.
+    """Improve a graph and one built from its truth tables, if small (`_is_small`); return both, the smaller one first.
 
     The second is omitted if it has at least two more gates. A graph that cannot be smaller is returned alone.
     """

@@ -1,4 +1,4 @@
-"""Simplification of a circuit: passes are applied until none gains, then the result is proved equivalent.
+"""Simplification of a circuit: passes are applied until none makes it smaller, then the result is proved equivalent.
 
 Only *two-input gates* count: gates that depend on two inputs. Constants, pass-throughs and NOT are free, since a NOT
 becomes part of the type of a neighbouring gate, and all sixteen types cost the same.
@@ -35,7 +35,7 @@ FUNCTIONAL: dict[str, Pass] = {
     "window resubstitution": in_windows,
     "resubstitution": resynthesised,
 }
-"""Passes by name, in order, which are repeated until none gains. Each pass runs until it gains nothing by itself."""
+"""Passes by name, repeated in this order until none makes the graph smaller; each runs until it alone saves nothing."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Search(Generic[S]):
         self.apply("structural hashing", rebuilt)
 
     def to_fixpoint(self, passes: dict[str, Pass], others: Sequence[Callable[[], None]] = ()) -> None:
-        """Apply `passes`, then `others`, cyclically until none gains. A pass is not applied to its own result."""
+        """Apply `passes`, then `others`, cyclically until none saves gates or channels, but none to its own result."""
         turns: list[Callable[[], None]] = [partial(self.apply, name, change) for name, change in passes.items()]
         turns += others
         idle = 0
@@ -150,7 +150,7 @@ class Search(Generic[S]):
                 break
 
     def simplify(self: Search[Cell], effort: int = 1) -> str:
-        """Apply all passes until none gains; return a sentence if any were omitted, otherwise an empty text."""
+        """Apply all passes until none saves gates or channels; return a sentence if any were omitted, otherwise ""."""
         self.drop_structure()
         count = len(self.cell.graph.gates)
         if count > MOST_GATES:

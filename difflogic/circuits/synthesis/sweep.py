@@ -18,7 +18,7 @@ from difflogic.circuits.synthesis.xag import XAG, rebuilt
 from difflogic.core.bits import Words, pack_bits
 
 EXACT = 14
-"""Maximum number of inputs of a graph of which all combinations are simulated."""
+"""Maximum number of inputs of a graph for which all combinations of the inputs are simulated."""
 WORDS = 64
 """Number of 64-bit words of random samples for a graph with more inputs: 4096 samples."""
 CONFLICTS = 2000
@@ -26,7 +26,7 @@ CONFLICTS = 2000
 REFUTED = 64
 """Maximum number of counterexamples that are simulated at once: one per bit of a word."""
 LARGE = 3000
-"""Number of gates above which a sweep has a budget."""
+"""Number of gates of a graph above which a sweep has a budget of solver work."""
 LARGE_CONFLICTS, LARGE_WORK = 200, 60_000_000
 """Maximum conflicts per query, and propagations in all queries, in a sweep of a large graph: about 20 seconds."""
 TRIES = 3
@@ -39,7 +39,7 @@ _TINY = 8
 
 def swept(graph: XAG) -> XAG:
     """Return an equivalent graph of at most as many gates, by SAT sweeping."""
-    # Inputs that no output depends on are 0 in all samples; 14 other inputs have 16384 samples, 256 words.
+    # Inputs that no output depends on are 0 in all samples; 14 other inputs take 16384 samples, which are 256 words.
     graph = rebuilt(graph)
     used = graph.support(graph.outputs)
     if len(used) <= EXACT:
@@ -164,7 +164,7 @@ class _Prover:
 
     def _differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
         support = self._graph.supports[one >> 1] | self._graph.supports[other >> 1]
-        # 256 samples are four words, which is faster than a solver query.
+        # Simulating 256 samples, four words, is faster than a solver query.
         if support.bit_count() <= min(_TINY, self._most):
             return differ_anywhere(self._graph, one, other)
         answer = self._solver.differ(one, other)

@@ -76,9 +76,9 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
 def counted(builder: Builder, column: list[int]) -> list[int]:
     """Build adders, and return the binary count of true literals in `column`, lowest bit first."""
     # Bits of equal weight form a column. A full adder reads two bits x and y of a column as the pair x and x XOR y, and
-    # a third bit z: sum = x XOR y XOR z, carry = (x XOR y OR x XOR z) XOR sum. Two chained adders produce two carries
-    # for the next column. A pair of carries takes one gate less than two separate ones: eight gates for two pairs and a
-    # bit. A count of seven inputs, three bits, takes 19 gates.
+    # a third bit z: sum = x XOR y XOR z, carry = ((x XOR y) OR (x XOR z)) XOR sum. Two chained adders produce two
+    # carries for the next column. A pair of carries takes one gate less than two separate ones: eight gates for two
+    # pairs and a bit. A count of seven inputs, three bits, takes 19 gates.
     # Source: Kojevnikov, Kulikov and Yaroslavtsev, *Finding efficient circuits using SAT-solvers* (2009).
     bits, pairs = [], list[tuple[int, int]]()
     while column or pairs:

@@ -16,7 +16,7 @@ from difflogic.core.bits import Words
 MOST_INPUTS = 12
 """Maximum number of inputs of an integer table: with 12 inputs, an operation on 4096 bits takes 0.1 us."""
 MOST_EXHAUSTIVE = 20
-"""Maximum number of inputs of which all combinations are tried: a million, 128 KB per node."""
+"""Maximum number of inputs for which all combinations are tried: a million, 128 KB per node."""
 
 
 @cache

@@ -269,7 +269,7 @@ def narrowed(graph: XAG, used: Sequence[int]) -> XAG:
 
 
 def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = None) -> XAG:
-    """Return the graph without dead gates, with constants folded and, with `share`, equal gates merged.
+    """Return the graph without dead gates, with constants folded and, with `share`, gates structurally hashed.
 
     `replaced` maps nodes to the literals of earlier nodes that replace them.
     """

@@ -50,7 +50,7 @@ def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
 
 
 def bench_files(function: FunctionNetlist, name: str) -> Files:
-    """Return the contents of `NAME_tb.txt`, the bench's samples, and with memory of `NAME_tb_steps.txt`, a sequence."""
+    """Return the contents of `NAME_tb.txt` (the bench's samples) and, with memory, `NAME_tb_steps.txt` (a sequence)."""
     form = function.thermometer.fixed_point()
     files: Files = {f"{name}_tb.txt": bench_text(Observations(function, form, SHIPPED))}
     return files | ({f"{name}_tb_steps.txt": bench_text(Steps(function, form, STEPS))} if function.memory else {})
