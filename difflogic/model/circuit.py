@@ -33,7 +33,7 @@ NOISE_STREAM = 0x6E6F6973
 """Constant ("nois") that `fold_in` mixes into the key of the seed to sample the noise of initial logits."""
 
 WIRE_SHARE = 0.88
-"""Initial probability of each wire's first candidate, the wire itself; all other candidates have the logit 0."""
+"""Initial probability of a wire's first candidate, its input in the fixed wiring, if its candidates are distinct."""
 FIXED = 1e6
 """Logit of a gate function or candidate that is always chosen; `-FIXED` is the logit of one that is never chosen.
 
@@ -195,7 +195,7 @@ class Circuit:
         return circuit.with_candidates(candidates, seed)._with_noise(initial, seed)
 
     def with_candidates(self, count: int, seed: int) -> Circuit:
-        """Return a copy with `count` candidates for each wire: the wire itself, then wires sampled from `seed`."""
+        """Return a copy with `count` candidates for each wire: its present input, then inputs sampled with `seed`."""
         if count == 1:
             return self
         if count not in wiring.CANDIDATES:
@@ -227,7 +227,7 @@ class Circuit:
     def _with_noise(self, initial: InitialConfig, seed: int, input_wise: bool = False) -> Circuit:
         logits, sums = self.gate_logits, np.eye(gates.GATE_COUNT, dtype=np.float32)
         if input_wise:
-            # For a gate that begins as A with logit 6, the four numbers are -6, -6, 6 and 6. Then the logit of A is 12,
+            # An input-wise gate that begins as A with logit 6 has the parameters -6, -6, 6 and 6: the logit of A is 12,
             # and the logit of a function that differs from A in one row is 6. The factor 1/2 preserves the standard
             # deviation of noise.
             sums = (gates.INPUT_WISE @ gates.INPUT_WISE.T / 2).astype(np.float32)
@@ -325,7 +325,7 @@ class Circuit:
         return np.concatenate([layer.reshape(-1, gates.GATE_COUNT) for layer in (*self.perceive, *self.update)])
 
     def unflatten(self, flat: Array) -> ArraysByNetwork:
-        """Split flat logits or gradients, `[P, 16]`, into arrays in the shapes of `logits`: invert `flat_logits`."""
+        """Split flat logits or gradients `[P, 16]` into arrays in the shapes of `logits`: inverse of `flat_logits`."""
         layers, count = (*self.perceive, *self.update), len(self.perceive)
         *parts, wire_rows = np.split(np.asarray(flat), np.cumsum([layer.size // gates.GATE_COUNT for layer in layers]))
         shaped = [part.reshape(layer.shape) for part, layer in zip(parts, layers, strict=True)]

@@ -286,7 +286,7 @@ class _Table:
 
 @lru_cache(maxsize=1 << 16)
 def _function(gate: int, x: Function | None, before_x: int, y: Function | None, before_y: int) -> _Placed | None:
-    """Return a gate's function of `x` and `y`, delayed by these numbers of rows; None if it has too many cells."""
+    """Return a gate's function of `x` and `y` (delayed by `before_x`, `before_y`); None if it has too many cells."""
     if x is None or y is None:
         return None
     own = [

@@ -157,7 +157,7 @@ class _Circuit:
         for index, number in enumerate(numbers[1:], 1):
             differs = [self.gate(_XOR, a, b) for a, b in zip(number[1:], best[1:], strict=True)]
             larger = self.larger(number, best, differs)
-            # Select the index so far or the new one, bit by bit; before the first choice it is 0, without a gate.
+            # Select the previous index or the new one, bit by bit; bits of the first index, 0, need no gates (None).
             place = [
                 self.chosen(larger, index >> bit & 1, old)
                 for bit, old in zip_longest(range((len(numbers) - 1).bit_length()), place)

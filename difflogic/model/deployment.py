@@ -57,8 +57,8 @@ class Scenario:
     def of(cls, config: Config) -> Scenario:
         """Return the scenario of a training run with the configuration `config`."""
         task = config.task
-        # A circuit that learned from all 3x3 boards also runs on larger grids, which have too many boards to list. A
-        # task with data samples has no single initial state.
+        # A task that starts from all 3x3 boards becomes `random`, since larger grids have too many boards to list, and
+        # so does a task with data samples, which has no single initial state.
         start = "random" if task.start == "boards" or task.target == "data" else task.start
         return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
 

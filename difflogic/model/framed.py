@@ -1,6 +1,6 @@
 """Display a circuit in a notebook as an iframe that contains the circuit's interactive page.
 
-An export makes the page. This module must not import exports, which are a higher layer: `difflogic` sets `page_of`.
+The package `difflogic` sets `page_of`, since this module must not import exports, which are a higher layer.
 """
 
 import html

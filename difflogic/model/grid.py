@@ -151,7 +151,7 @@ class _Parts:
     def _stepped(self, state: npt.NDArray[np.int64], false: int) -> npt.NDArray[np.int64]:
         """Append the gates of all cells, and return the bits of the next state; `false` is a bit that is always 0."""
         cell = self.grid.cell
-        # The patches of a grid of bit numbers are the bits that each cell reads; 0 marks positions outside the grid.
+        # Patches of a grid of bit numbers contain the bits that each cell reads; 0 marks positions outside the grid.
         numbers = 1 + state.reshape(1, self.grid.height, self.grid.width, cell.channels)
         read = patches(numbers, cell.periodic).T - 1
         read[read < 0] = false

@@ -186,7 +186,7 @@ def flat_layout(circuit: Circuit) -> Layout:
         nodes = own.reshape(kernels, n_out, channels).transpose(0, 2, 1)
         instance, gate = instance + count, gate + kernels * n_out
 
-    # The order of the notebook, for which the wires of a seed are sampled.
+    # The inputs are in the order of the authors' notebook, so that a seed yields the same circuit.
     centre = patch[:, circuit.patch // 2]
     inputs = np.concatenate([centre, nodes.transpose(1, 2, 0).reshape(-1)])  # [centre] ++ [(c*S + s)*K + k]
     for pairs in circuit.update_wires:  # [2, out], or [2, out, k]

@@ -166,7 +166,7 @@ def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
 
 
 def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:
-    """Return gate ids, wires and outputs in topological order; `inputs` are the inputs' names. Raise CircuitError."""
+    """Return gate ids, wires and outputs in topological order; `inputs` names the inputs. Raise CircuitError."""
     rows, gate_ids, wires = typed(data, "gates", list), [], []
     bits = _bits(rows, inputs)
     for row in rows:
