@@ -83,7 +83,7 @@ class BitProgram:
         can = [list(zero), list(one)]
         for gate, (a, b) in zip(self.gates.tolist(), self.wires.tolist(), strict=True):
             possible = [0, 0]
-            for row in range(4):  # a row of the truth table counts if both of its inputs are possible
+            for row in range(4):  # a row of the truth table is possible if both of its input values are
                 possible[gate >> (3 - row) & 1] |= can[row >> 1][a] & can[row & 1][b]
             for values, value in zip(can, possible, strict=True):
                 values.append(value)

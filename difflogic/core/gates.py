@@ -36,6 +36,6 @@ The sigmoid of each parameter is the soft gate's output in one row of the truth 
 product of one probability per row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
 """
 
-# All modules share these arrays, so that an accidental write would change every circuit of the process.
+# All modules share these arrays: an accidental write would change every circuit of the process.
 for _constant in (TRUTH, TABLE, INPUT_WISE):
     _constant.setflags(write=False)

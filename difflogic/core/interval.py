@@ -7,7 +7,7 @@ Z = 1.959963984540054
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the bounds of the 95 % confidence interval of a success rate, which are also valid for rates near 0 and 1.
+    """Return the bounds of the 95 % Wilson score interval of a success rate, which is also valid near rates 0 and 1.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference (1927).
     """

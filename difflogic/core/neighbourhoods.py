@@ -14,8 +14,8 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
     Cells with a value below 0 in `y` are ignored.
     """
-    # `kinds` contains the number of each cell's neighbourhood, first for all cells, then for cells that are not
-    # ignored. `counted` contains the positions of these cells in the grids.
+    # `kinds` contains the neighbourhood id of each cell: here of all cells, below only of cells that are not ignored.
+    # `counted` contains the positions of the latter in the grids.
     cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic, neighbourhood)
     counted = np.flatnonzero((cells >= 0).all(axis=1))
     _, first, kinds = np.unique(kinds[counted], return_index=True, return_inverse=True)

@@ -105,7 +105,7 @@ def _text(data: bytes) -> str:
 
 
 def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) -> None:
-    """Raise DataError if a state is not a state of the rule or exceeds the number of bits (`channels`) of a cell."""
+    """Raise DataError if a state is not a state of the rule, or does not fit into the `channels` bits of a cell."""
     most, holder = (1 << channels) - 1, f"a cell of {counted(channels, 'channel')}"
     with suppress(ConfigError):
         if (last := rules.parse(rule).states - 1) < most:
@@ -117,7 +117,7 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 def _painted(
     runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
-    """Draw runs into a grid of at least `size`; `corner` is the offset from the centre if `rule` bounds the grid."""
+    """Draw runs into a grid of at least `size`; if `rule` bounds it, `corner` places (0, 0) relative to its centre."""
     rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))

@@ -89,14 +89,14 @@ def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
     """Sample uint32 numbers uniformly from [0, bound), for `bound` a power of two, from a subkey's words as in JAX."""
     if bound < 1 or bound & (bound - 1):
         raise ValueError(f"expected a power of two as bound, got {bound}")
-    _, low = split(key)  # JAX samples high bits under the first subkey, which a power of two does not need
+    _, low = split(key)  # JAX also samples high bits, with the first subkey; a power of two does not need them
     return random_bits(low, math.prod(shape)).reshape(shape) & np.uint32(bound - 1)
 
 
 def permutation(key: Key, count: int) -> npt.NDArray[np.int64]:
     """Return a random permutation of `0 .. count-1`, the result of repeated stable sorting by random words.
 
-    As in `jax.random.permutation`, the number of repetitions makes an effect of ties between words unlikely.
+    As in `jax.random.permutation`, sorting is repeated until ties between words are unlikely to affect the result.
     """
     order = np.arange(count)
     rounds = math.ceil(3 * math.log(max(1, count)) / math.log(2**32 - 1))

@@ -47,7 +47,7 @@ _REFUSED = {
     r".*:t[\d,]+[*+-][\d,*+-]*": "on a shifted torus",
     r".*:[tp](?:0+(?:,\d+)?|\d+,0+)": "on a grid without an end",
 }
-"""Mapping from regular expressions for other programs' unsupported notations to descriptions of these."""
+"""Mapping from regular expressions of other programs' unsupported notations to their descriptions."""
 _READ = f"difflogic reads rules of the 3x3 neighbourhood with at most {MOST_STATES} states, on a torus or a plane"
 _LETTERS = {
     1: {"c": 1, "e": 2},
@@ -55,7 +55,7 @@ _LETTERS = {
     3: dict(zip("ceaijknqry", (69, 42, 11, 7, 14, 98, 13, 70, 41, 97), strict=True)),
     4: dict(zip("ceaijknqrtwyz", (325, 170, 15, 45, 106, 99, 71, 102, 43, 105, 78, 101, 108), strict=True)),
 }
-"""Hensel's letters with one patch each, by number of neighbours 1 to 4; those of 3 to 1, inverted, are 5 to 7."""
+"""Hensel's letters by number of neighbours, each with an example patch; 5 to 7 have the inverted patches of 3 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def _plain(text: str) -> Rule | None:
 
 def _map(text: str) -> Rule | None:
     """Parse a rule in MAP notation (Base64); return None if its length does not match a neighbourhood."""
-    # Both alphabets of Base64 are accepted, since a path, which may name a rule, cannot contain two slashes in a row.
+    # Both Base64 alphabets are accepted, since commands read a rule as a path, and a path cannot contain `//`.
     digits = text[3:].rstrip("=").replace("_", "/").replace("-", "+")
     for neighbourhood, cells in NEIGHBOURHOODS.items():
         if len(digits) == -(-(1 << len(cells)) // 6) and neighbourhood != "line":

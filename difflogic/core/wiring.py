@@ -141,7 +141,7 @@ def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -
 
 
 def rows(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Reshape values per candidate, `[G, 2, k]`, to rows of 16 like those of gate logits, `[R, 16]`, zero-padded."""
+    """Reshape candidates' values, `[G, 2, k]`, to rows of 16 as for gate logits, `[R, 16]`; zeros pad the last row."""
     flat = logits.reshape(-1)
     return np.pad(flat, (0, -len(flat) % gates.GATE_COUNT)).reshape(-1, gates.GATE_COUNT)
 
