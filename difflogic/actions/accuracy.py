@@ -43,7 +43,7 @@ def label_of(path: Path, file: Path) -> str:
 def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
     """Yield the accuracy on all rows, then for each class, on `table` or by default on the held-out rows of the run.
 
-    Raises DataError, and UsageError if there are no classes or no rows.
+    Raises UsageError if there are no classes or no rows, or DataError if the table lacks a column.
     """
     opened = _opened(path)
     if not opened.classes:

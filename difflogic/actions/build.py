@@ -165,7 +165,7 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
     if rule is not None and (samples := rules_of.samples(rule, str(path))) is not None:
         notation = (file.stem if file.exists() else rule) + rules.grid(str(path))
     elif kind in ("a rule", "a preset"):
-        stated = rule if rule is None or path.exists() else str(path)  # with the grid that it names
+        stated = rule if rule is None or path.exists() else str(path)  # a notation may include a grid size
         request = TrainRequest(str(path) if rule is None else None, rule=stated, set=fields)
     elif kind == "an image":
         # Cells store their row and column, so the image is stable without a clock and a latch.

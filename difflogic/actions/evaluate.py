@@ -169,7 +169,7 @@ def _of_classifier(path: Path, data: Dataset | LabelledTable | None, called: str
 
 
 def _of_measures(title: str, header: str, measures: Sequence[Measure], about: Mapping[str, Any]) -> RunResults:
-    """Return the results of agents or a classifier; `header` is the first column's, `about` has more report fields."""
+    """Return the results of agents or a classifier; `header` heads the first column, `about` extends the report."""
     head = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     report = {**head, **about, "measures": [measure.to_dict() for measure in measures]}
     table = ResultTable((header, "result"), [(each.title, each.text) for each in measures], prose=True)

@@ -29,7 +29,7 @@ class Exports(ActionResult):
     by_format: dict[str, Files]
 
     def verify(self, form: str) -> list[str]:
-        """Check the files of the format `form` with other programs; return what they proved. Raises ToolError."""
+        """Verify the files of a format; return one sentence per successful check. Raises ExportError or ToolError."""
         return formats.verify(self.netlist, self.name, form, self.by_format[form])
 
 

@@ -66,7 +66,7 @@ def prove(
         [True]
 
     Args:
-        given: A run, its folder, a file of a circuit in the same folder as config.toml of its run, or a netlist.
+        given: A run, its folder, or a circuit file next to its run's config.toml; with `other`, any circuit.
         other: Circuit with which `given` is compared; None: prove the claim of the run.
         every_start: Prove that a run reaches the target from every initial state.
         size: `(height, width)` of the grid for the claim of a run; None: the grid of its task.
@@ -133,7 +133,7 @@ def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) 
 
 
 def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> ActionResult:
-    """Prove the claim of a proof.json again, and compare the result with the file; `ok` is True if both confirm it.
+    """Prove the claim of a proof.json again; `ok` is True if it is proved and the file contains the same result.
 
     Args:
         file: Path of the proof.json.

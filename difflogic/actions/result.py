@@ -48,7 +48,7 @@ class ActionResult:
     ok: bool = field(default=True, kw_only=True)
     """False if a proof or test failed; the command then ends with exit code 1."""
     told: str = field(default="", kw_only=True)
-    """Sentence for users that states which circuit of a run was used; "" if there was no choice."""
+    """Sentence for users on the source of the circuit, such as a rule or the model chosen from a run; otherwise ""."""
     table: ResultTable | None = field(default=None, kw_only=True)
     stopped: bool = field(default=False, kw_only=True)
     """True if Ctrl-C ended the action early."""
