@@ -1,4 +1,4 @@
-"""CPU engine: the kernels of `reference/kernels/` and their training loop, compiled by Numba.
+"""CPU engine: the kernels specified in `reference/kernels/`, and a training loop, compiled by Numba.
 
 A *tile* is `TILE` consecutive cells. Inside a tile every node is one row of `TILE` floats, and a gate is a few SIMD
 instructions on rows (`codegen/vectors.py`). The tiles of a CA step are independent. `runner.py` distributes them

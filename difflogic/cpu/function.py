@@ -13,7 +13,7 @@ from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 
 SMALL = 1 << 16
-"""Maximum number of gate evaluations (one per tile) in a single thread; starting a thread costs as much as 10,000."""
+"""Maximum number of gate evaluations, each on a tile, for which one thread is used; starting another costs 10,000."""
 
 
 class CpuFunction(CircuitFunction):
@@ -51,7 +51,7 @@ class CpuFunction(CircuitFunction):
         work.run(self._forward_phases)
         first = 1 if self.every_state else self.steps
         states = [work.cells(state)[: work.program.outputs] for state in work.buffers.states[first:]]
-        # A transposed copy of wide layers would take as long as their computation.
+        # A transposed view: for wide layers, a copy would take as long as their computation.
         return np.stack(states).swapaxes(1, 2)
 
     def _backward(self, d_y: Array) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """Local search over hard circuits, 64 circuits at a time: each bit of a word belongs to a different circuit.
 
-If candidates change a gate, its coefficients differ from bit to bit; all other gates are simplified as in any hard
+The coefficients of a gate that candidates change differ from bit to bit; all other gates are simplified as in any hard
 rollout. Cells that are equal for every circuit, because the initial state around them is equal, share a column and are
 computed once. Reference: `reference/local_search.py`.
 """
@@ -96,11 +96,11 @@ class CpuLocalSearch:
         work, job = self._soft, self._job
         work.set_start(job.probes)
         work.buffers.coefficients[:] = TABLE[gates].astype(np.float32).reshape(-1)
-        # With equal shares, the gradient of a logit is a sixteenth of the effect of its function, less the mean of all.
+        # With equal probabilities, 4 * INPUT_WISE turns gradients of logits into derivatives by truth table entries.
         work.buffers.probs[:] = 1 / GATE_COUNT
         work.run(phases.forward(work.shape))
-        # A value whose target is 0 costs more if it rises, whether it is right or wrong, and one whose target is 1 if
-        # it falls.
+        # The total cost grows with a value whose target is 0, and falls with a value whose target is 1, whether these
+        # values are mismatches or not.
         signs = 1 - 2 * job.targets(job.probes).astype(np.float32)
         adjoints = np.moveaxis(signs, -1, 0).reshape(costs.shape[1:]) * costs
         width = work.grid.tiles * TILE
@@ -150,7 +150,7 @@ def _share_columns(hard: HardWorkspace, start: Array) -> Array:
     _, firsts, kinds = np.unique(start, axis=1, return_index=True, return_inverse=True)
     start = start[:, firsts]
     for step in range(hard.shape.steps):
-        # The next state of a cell depends on its kind and those of its neighbours, of which outside is one more kind.
+        # The next state of a cell depends on its kind and its neighbours' kinds; cells outside are one more kind.
         patches = np.append(kinds.ravel(), columns)[np.minimum(around, cells)]
         firsts, kinds = np.arange(cells), np.arange(cells)
         if step + 1 not in hard.shape.judged_steps:
@@ -272,7 +272,7 @@ def _choose(program: Program, searched: Searched, gates: Array, draws: Array) ->
         else:
             output = np.int64(words[WHERE]) % len(searched.targets)
             instance = program.nodes - program.patch_nodes - program.channels + output
-            # Back from an output with a loss, so that gates near outputs are chosen more often than at random.
+            # Follow wires backward from an output with a loss, which favours gates near outputs.
             for step in range(np.int64(words[HOW_FAR]) % searched.depth):
                 side = np.int64(words[SIDES]) >> (step % 32) & 1
                 instance = np.int64(program.records[RECORD * instance + side] // TILE) - program.patch_nodes
@@ -312,7 +312,7 @@ def _score(states: Array, targets: Array, costs: Array, scores: Array) -> None:
         for channel in range(states.shape[1]):
             for cell in range(targets.shape[1]):
                 wrong = states[step, channel, cell] ^ targets[channel, cell]
-                # Most words are right in all lanes, and take one comparison instead of 64 additions.
+                # Most words have no mismatch in any lane, and take one comparison instead of 64 additions.
                 if wrong:
                     cost = np.int64(costs[step, channel, cell])
                     for lane in range(LANES):

@@ -75,7 +75,7 @@ class CpuModel:
         self._hard.set_start(np.concatenate([self._probe_words, batch], axis=1))
         self._hard.run(self.work.buffers.logits)
         targets = np.concatenate([self._probe_targets, bits.pack_targets(self.work.targets())], axis=2)
-        missing = 2 * self._hard.shape.cells - targets.shape[2]  # to an even number of groups
+        missing = 2 * self._hard.shape.cells - targets.shape[2]  # padding that completes 64-bit words
         values, counted = np.moveaxis(np.pad(targets, [(0, 0), (0, 0), (0, missing), (0, 0)]), -1, 0)
         wrong = (self._hard.loss_states() ^ values) & counted
         wrong = wrong.reshape(*wrong.shape[:2], -1, shape.cells_per_grid)

@@ -63,8 +63,8 @@ def _list(first: list[int], shape: Shape) -> Array:
 def _backward(shape: Shape, spread: Array | None, *last: int) -> Array:
     """Return all backward steps and then the phases `last`."""
     # Each CA step is a phase, since a tile reads what its neighbours wrote in the step before: threads synchronise only
-    # between steps. If a step was spread out, the adjoint of a cell may lie in several tiles, which takes another
-    # phase.
+    # between steps. If a step's result was spread out, the adjoints of its copies are in several tiles, so that one
+    # more phase, D_STATE, gathers them first.
     steps: list[list[int]] = []
     for at in reversed(range(shape.steps)):
         steps += [[BACKWARD, at]] if spread is None or not spread[at] else [[D_STATE, at + 1], [BACKWARD, at]]

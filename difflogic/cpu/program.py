@@ -51,8 +51,8 @@ class Program(NamedTuple):
     patch_nodes: int
     nodes: int
     segments: Array
-    """int64 `[S * SEGMENT]`: segments in topological order. If ALONE is 1, each input of one has only one reader, so
-    that the backward pass stores adjoints instead of adding them to a slot."""
+    """int64 `[S * SEGMENT]`: segments in topological order. If ALONE is 1, each node that the segment reads has a
+    single reader, so that the backward pass stores adjoints in slots instead of adding them."""
     records: Array
     """uint32 `[I * RECORD]`: for each instance the rows that it reads, the slots of these inputs, and its own slot."""
     gate_starts: Array
@@ -94,7 +94,7 @@ def make_program(circuit: Circuit) -> Program:
     segments = np.column_stack([levels, _alone(layout, levels)])
     if layout.candidates > 1:
         choices = np.stack([inputs, input_slots]) * TILE
-        # The row of an input has one reader, so in the backward pass it holds the adjoint, and is its own slot.
+        # An input's row has one reader. So in the backward pass the same row serves as the slot of the adjoint.
         inputs = input_slots = layout.nodes + np.arange(2 * layout.instances).reshape(-1, 2)
         segments = np.concatenate([_blocks_of(*level) for level in levels])
     records = np.concatenate([inputs, input_slots, slots[layout.patch_nodes :, None]], axis=1) * TILE
@@ -124,8 +124,8 @@ def _blocks_of(first_gate: int, gates: int, first_instance: int, replicas: int) 
 
 def _segments(layout: Layout, depth: int, kernels: int) -> Array:
     """Return the segments: perception kernel by kernel, then the levels of the update network."""
-    # In the layout a layer contains the gates of all kernels. Kernel by kernel there are fewer rows between a gate and
-    # its readers, so that these find it in the L1 cache.
+    # In the layout a layer contains the gates of all kernels. Ordered by kernel, there are fewer rows between a
+    # gate and its readers, so that these find its row in the L1 cache.
     rows = []
     for kernel in range(kernels):
         for level in layout.levels[:depth]:
@@ -143,7 +143,7 @@ def _ends(segments: Array) -> Array:
 
 
 def _alone(layout: Layout, segments: Array) -> Array:
-    """Return bool `[S]`: True for segments whose inputs have a single reader each and are no patch nodes."""
+    """Return bool `[S]`: True for segments that read no patch node and no node that has several readers."""
     readers = np.bincount(layout.wires.reshape(-1), minlength=layout.nodes)
     shared = (readers > 1) | (np.arange(layout.nodes) < layout.patch_nodes)
     spans = zip(segments[:, FIRST_INSTANCE], _ends(segments), strict=True)

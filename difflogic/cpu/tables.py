@@ -45,7 +45,7 @@ class TileGrid(NamedTuple):
     loss_channels: int
     guard: int
     stride: int
-    """Number of floats from channel to channel: an odd number of cache lines, so that channels share no cache sets."""
+    """Number of floats per channel: an odd number of cache lines, so that channels do not share cache sets."""
     shifts: Array
     """int64 `[9]`, or `[1]` without perception: distance in cells to the neighbour at position `f`; see `lanes`."""
     lanes: Array
@@ -121,7 +121,7 @@ def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) ->
     """Find the smaller grids of rollouts from `start [H, W, C]`; if that is None, all steps use the complete grid.
 
     Also return int64 `[n]`, the cells of the initial state that step 0 reads, and int64 `[H*W]`, for each cell of the
-    grid the index of the equal one of these cells. The last state is always complete.
+    grid the index of its representative among these. The last state is always complete.
     """
     of_step, spread = np.zeros(shape.steps, dtype=np.int64), np.zeros(shape.steps, dtype=np.bool_)
     if start is None:
@@ -139,7 +139,7 @@ def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) ->
         if len(cells[step]) < shape.cells_per_grid:
             part = make_grid(replace(shape, height=len(step_rows), width=len(step_columns)), patch)
             of_step[step] = len(grids)
-            # States and sums are laid out as on the complete grid, on whichever grid a step is computed.
+            # On smaller grids, too, states and sums have the memory layout of the complete grid.
             grids.append(part._replace(guard=grid.guard, stride=grid.stride, blocks=grid.blocks, marks=grid.marks))
         if step + 1 < shape.steps:
             # For each cell that the next step reads, the equal cell of this step.
@@ -161,7 +161,7 @@ def _different(kinds: Array, periodic: bool, steps: int) -> list[tuple[Array, Ar
         around = _around(kinds, periodic)
         _, firsts, after = np.unique(around, axis=1, return_index=True, return_inverse=True)
         rows, like = np.sort(firsts), np.searchsorted(np.sort(firsts), firsts[after.ravel()])
-        # They form a separate grid only if the neighbours of each there are of the same kinds as on the complete
+        # These rows form a smaller grid only if each row has the same kinds of neighbours there as on the complete
         # grid.
         if step == steps - 1 or (_around(kinds[rows], periodic) != around[:, rows]).any():
             rows, like = everything, everything

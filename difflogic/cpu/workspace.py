@@ -54,7 +54,7 @@ class SoftWorkspace:
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
         self.steps, self._first, self._like = step_grids(self.grid, shape, circuit.patch, start)
-        self.threads = min(threads, self.grid.blocks)  # more would have no item in any phase
+        self.threads = min(threads, self.grid.blocks)  # other threads would get no work
         self.buffers = self._buffers(circuit, hyper or Hyper(), asynchronous, job, has_adjoints)
         self.buffers.table[:] = TABLE.T.reshape(-1)
         self._counters = aligned(16, dtype=np.int64)

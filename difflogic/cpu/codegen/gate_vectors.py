@@ -62,8 +62,8 @@ def root(_: Any, x: Any) -> Any:
 @intrinsic
 def clip(_: Any, x: Any, least: Any, most: Any) -> Any:
     """Return `x` with each lane clipped to the range from `least` to `most`."""
-    # Ordered comparisons are false for NaN, which becomes `most`. This does no harm: a step whose gradients are not
-    # finite has been skipped before.
+    # Ordered comparisons are false for NaN, which becomes `most`. This does no harm: if a gradient is not finite, the
+    # epoch is skipped, and this function is not called.
     return operation(lambda b, x, least, most: _larger(b, _smaller(b, x, most), least), x, least, most)
 
 

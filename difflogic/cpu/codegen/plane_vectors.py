@@ -1,4 +1,4 @@
-"""Vector operations for rows of bit-packed cells: random bits, and calls of circuits compiled to machine code."""
+"""Vector operations on rows of bit-packed cells: random bits, and calls of machine code generated for a circuit."""
 
 from typing import Any
 
@@ -29,8 +29,8 @@ def bit_or(_: Any, x: Any, y: Any) -> Any:
 def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
     """Return vectors of the two uint32 words of threefry2x32 for the counters `(first, k)`, `(first + 1, k)`, ..."""
 
-    # Twice as many blocks as fit a register: each round depends on the previous one, and two independent chains hide
-    # that latency.
+    # A vector of twice as many blocks as fit a register: each round depends on the previous one, and computing two
+    # independent chains of rounds hides their latency.
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         key0, key1, first, k = (splatted(builder, value, _HALVES) for value in arguments)
         # The counter of a word is its number, so that any thread can sample any part of a mask, in any order.

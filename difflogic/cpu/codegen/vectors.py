@@ -247,7 +247,7 @@ def where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     """Return the lanes of `x` in which `condition` is not 0, and those of `y` in which it is 0."""
 
     def choose(builder: Any, condition: Any, x: Any, y: Any) -> Any:
-        # Unordered: NaN counts as true, as in Python. Masks contain only 0 and 1.
+        # An unordered comparison, in which NaN counts as true, as in Python. Masks contain only 0 and 1.
         return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(condition.type, [0.0] * TILE)), x, y)
 
     return operation(choose, condition, x, y)
@@ -315,7 +315,7 @@ def add_vectors(builder: Any, x: Any, y: Any) -> Any:
 
 def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = add_vectors) -> Any:
     """Emit additions (or `combine`) of a vector's two halves, repeated until `lanes` lanes are left."""
-    # Halves, not adjacent lanes: with AVX2, 32 floats are four registers, and adding registers moves no lane.
+    # Adding halves moves no lanes while they are complete registers (with AVX2, 32 floats are four registers).
     while (count := vector.type.count) > lanes:
         low = shuffled(builder, vector, vector, range(count // 2))
         high = shuffled(builder, vector, vector, range(count // 2, count))

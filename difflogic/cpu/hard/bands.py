@@ -12,7 +12,7 @@ copied to higher ones once in many passes.
 With one band per thread, all threads would wait for the slowest one after every pass. With two, a thread does a pass of
 one band while the neighbours of the other are still being computed. A thread keeps its bands, so that they stay in the
 caches of its core; if any free thread took them, they would move between cores at every pass. Only a thread that has
-waited for a long time, as on a busy machine, takes a band of a preempted thread. A waiting thread has no band.
+waited for a long time, as on a busy machine, takes a band of a preempted thread. No thread waits while it has a band.
 
 The channels of a row are adjacent, `stride` words apart. Guards left and right of the cells contain the values that
 shifted loads read outside the grid: 0, or on a torus the other end of the row. They are set whenever a row is written.

@@ -1,9 +1,9 @@
 """Simplify a hard circuit before it runs: constants, wires and dead gates are not computed.
 
 A gate is the soft form on bits, `c0 ^ ca&a ^ cb&b ^ cab&a&b`, with its coefficients modulo 2. Each coefficient is a
-word with one bit per sample, so that a gate may have another function in each sample (see `local_search`). Known inputs
-are substituted. Then gates that are constant or equal to one of their inputs are not computed, and neither are gates
-that no output depends on. The results do not change.
+word with one bit per sample, so that a gate may have another function in each sample (see `local_search`). Inputs that
+are constant or equal to another node are substituted. Gates that are then constant or equal to an input are not
+computed, and neither are gates that no output depends on. The results do not change.
 """
 
 from typing import NamedTuple, SupportsIndex
@@ -51,7 +51,7 @@ class HardPlan(NamedTuple):
     rows: Array
     """int64 `[N]`: index of the first word of each needed node's row."""
     forms: Array
-    """int64 `[I, 4]`: coefficients of each instance after substitution of known inputs."""
+    """int64 `[I, 4]`: coefficients of each instance after substitution of its inputs."""
     marks: Array
     """int64 `[N]`: level of each node, 0 if it is not needed."""
     places: Array
@@ -101,7 +101,7 @@ def hard_program(program: Program, words: Array, visible: int, steps: int, plan:
     aliases, forms = plan.aliases, plan.forms
     for node in range(program.patch_nodes):
         aliases[node] = node
-    # First substitute known inputs in every instance, in topological order, so that its inputs are simplified already.
+    # First simplify every instance, in topological order, so that the inputs of each one are simplified before it.
     # For example, if gate 1 is A of (node 4, node 7), and gate 2 is XOR of (gate 1, node 4), the alias of gate 1 is
     # node 4, so that both inputs of gate 2 are node 4, and its form 0 ^ a ^ a is the constant FALSE. Neither is
     # computed.

@@ -80,7 +80,7 @@ class HardWorkspace:
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
     def set_damage(self, parts: Sequence[tuple[int, Damage]]) -> None:
-        """Set damage and faults; `parts` are pairs of the index of a first group of 32 samples and its damage."""
+        """Set damage and faults; `parts` are pairs (index of a group of 32 samples, damage from this group on)."""
         height, width, buffers = self.shape.height, self.shape.width, self.buffers
         for index in range(len(self.shape.damage_steps)):
             masks = [(first, damage.undamaged(index, height, width)[..., None]) for first, damage in parts]
@@ -100,7 +100,7 @@ class HardWorkspace:
             buffers.changes[step, :, : self.shape.cells] = flips & works | ones
 
     def _packed(self, parts: Sequence[tuple[int, Array]]) -> Array:
-        """Pack bits `[B, H, W, C]` to uint64 `[C, cells]`; `parts` are pairs of first group of 32 samples and bits."""
+        """Pack `parts` to uint64 `[C, cells]`: pairs (index of the first group of 32 samples, bits `[B, H, W, C]`)."""
         cells, channels = self.shape.cells_per_grid, parts[0][1].shape[-1]
         words = np.zeros((channels, 2 * self.shape.batch, cells), dtype=np.uint32)
         for first, values in parts:

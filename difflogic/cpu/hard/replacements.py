@@ -1,4 +1,4 @@
-"""Find replacements of a gate by simulation: an existing literal, one new gate, or two.
+"""Resubstitution by simulation: find a literal, a new gate, or two new gates that can replace a gate.
 
 The values of a node on all samples of the inputs are a row of words. The *care set* of a gate consists of the samples
 in which an output changes if the gate is flipped; to find it, the readers of the flipped gate are recomputed. A
@@ -156,7 +156,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
 
 @inlined
 def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
-    """Return the number of gates, including `node`, that become dead without readers of `node` if x, y and z stay."""
+    """Return the number of gates, `node` included, that die with `node` (its fanout-free cone) if x, y and z stay."""
     nodes.readers[x] += 1
     nodes.readers[y] += 1
     nodes.readers[z] += 1
@@ -189,7 +189,7 @@ def weigh(
     if gates == 1 and ((a >> 1 == x and b >> 1 == y) or (a >> 1 == y and b >> 1 == x)):
         return  # the gate itself
     gain = freed(nodes, work.stack, node, a >> 1, (inner_a if gates == 2 else b) >> 1, inner_b >> 1) - gates
-    # If a loss is allowed (ENOUGH is 0), all larger gains count as -1, or a loss would never be chosen.
+    # If a loss is allowed (ENOUGH is 0), all larger gains count as -1; otherwise a loss would never be chosen.
     gain = min(gain, best[ENOUGH] - 1)
     if gain < best[GAIN]:
         return
@@ -239,7 +239,7 @@ def meet(nodes: Nodes, literal: int, other: int, unwanted: Array) -> bool:
 
 @inlined
 def offer(nodes: Nodes, work: Scratch, level: int, xor: int, a: int, b: int, inverted: int) -> None:
-    """Weigh a replacement by a new gate: the only new gate (level 0), or the inner one of two (level 1)."""
+    """Weigh a replacement with this new gate: as the only new gate (level 0), or as the inner one of two (level 1)."""
     is_xor, outer, outer_inverted = work.outer
     if level == 0:
         weigh(nodes, work, 1, xor, a, b, inverted, NO_INNER)
@@ -256,7 +256,7 @@ def ands(nodes: Nodes, work: Scratch, level: int) -> None:
             literal = work.covers[level, side, index]
             for further in range(index + 1, work.covering[level, side]):
                 other = work.covers[level, side, further]
-                # Both are 1 wherever the function is, and so is their AND. It is the function if it is 0 elsewhere.
+                # Both are 1 wherever the function is 1, and so is their AND. If it is 0 elsewhere, it is the function.
                 if not meet(nodes, literal, other, unwanted):
                     offer(nodes, work, level, 0, literal, other, side)
 
@@ -307,10 +307,10 @@ def xors(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def ask(nodes: Nodes, work: Scratch, question: int) -> int:
-    """Write `on` and `off` of search number `question`; return its level: 0 for the function itself, otherwise 1.
+    """Write the function (`on`, `off`) that search number `question` is for; return its level, 0 or 1.
 
-    At level 1 an outer gate and one literal that it reads are fixed, and the search is for the inner gate. An outer AND
-    reads a literal that covers the function, an outer OR one that covers its inverse, and an outer XOR any divisor.
+    Level 0 is the gate's own function. At level 1, an outer gate and one of its literals are fixed, and the search is
+    for the inner gate. The literal of an AND covers the function, that of an OR its inverse; for an XOR, it is any.
     """
     ands, ors = work.covering[0]
     if question == 0:

@@ -20,14 +20,14 @@ SPARE = 4
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
-    """Make a graph of `gates`, int64 `[n, 3]`: 1 for an XOR, two literals; `words [inputs, W]` are input samples."""
+    """Make a graph of `gates`, int64 `[n, 3]`: 1 for XOR, 0 for AND, two literals; `words [inputs, W]` are samples."""
     _compiled()
     return _allocate(inputs, gates, outputs, words, seed)
 
 
 def _allocate(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
     first = inputs + 1
-    # A walk may have one gate more, and a replacement adds two gates before dead ones are removed.
+    # A walk may enlarge the graph by a gate, and a replacement adds new gates before dead ones are removed.
     size, width = first + len(gates) + SPARE, words.shape[1]
     table = np.zeros((3, size), dtype=np.int64)
     table[:, first : first + len(gates)] = gates.T
@@ -155,8 +155,8 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
         if nodes.numbers[COUNT] == 0:
             break
         node = nodes.order[below(nodes, nodes.numbers[COUNT])]
-        # Moves that save nothing walk among circuits of the same size, and one in sixteen goes uphill, which may lead
-        # to a smaller circuit that no level path reaches. The circuit is never more than one gate larger than the best.
+        # Moves that save nothing walk among circuits of equal size. One move in sixteen may add a gate, and thus reach
+        # smaller circuits that the other moves cannot. No circuit has more than one gate more than the best.
         least = -1 if nodes.numbers[COUNT] <= best and below(nodes, STEP_BACK) == 0 else 0
         if look_for(nodes, work, node, least, most_divisors):
             replace(nodes, work)

@@ -47,7 +47,7 @@ class CpuSimulation:
         compile_kernel()
         self.spec = spec
         self.step = 0
-        self._row = row or RowCode(spec.netlist)  # referenced here, since its code must not be freed
+        self._row = row or RowCode(spec.netlist)  # stored, so that its machine code is not freed
         self._sheet = _sheet(spec, threads)
         self.threads = len(self._sheet.fronts)
         self._counters = aligned(self._sheet.bands * APART, dtype=np.int64)
@@ -77,7 +77,7 @@ class CpuSimulation:
 
     def planes(self) -> Planes:
         planes = np.concatenate(list(self._bands()))
-        planes[..., -1] &= self.spec.last_word  # on a torus the guard is there
+        planes[..., -1] &= self.spec.last_word  # on a torus, this word also contains the guard
         return planes
 
     def _bands(self) -> Iterator[Array]:
@@ -106,11 +106,11 @@ def _warm_up() -> None:
     settle(sheet, 0)
     no_masks = np.zeros((1, 0, 0), dtype=np.uint64)
     counters = aligned(APART, dtype=np.int64)
-    simulate(sheet, 0, 0, 0, 0, 0, no_masks, counters)  # no step: there is no compiled row
+    simulate(sheet, 0, 0, 0, 0, 0, no_masks, counters)  # zero steps, since no circuit is compiled
 
 
 class Sizes(NamedTuple):
-    """Numbers and sizes of a simulation, with the names of `Sheet`; `edges` is the length of that buffer."""
+    """Sizes of a simulation, named as the fields of `Sheet`; `edges` is the number of words of the buffer."""
 
     threads: int
     bands: int

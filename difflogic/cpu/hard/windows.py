@@ -112,7 +112,7 @@ def choose(nodes: Nodes, part: Nodes, window: Window) -> int:
     role[0] = READ
     gate = nodes.order[below(nodes, nodes.numbers[COUNT])]
     while gate > 0:
-        # The window reads the new inputs of the gate, and one node less if it has read the gate itself.
+        # From now on, the window reads the gate's unknown inputs, and no longer reads the gate itself if it did so.
         leaves += unknown(nodes, window, gate) - (role[gate] == READ)
         role[gate] = INSIDE
         for read in (nodes.a[gate] >> 1, nodes.b[gate] >> 1):
@@ -126,7 +126,7 @@ def choose(nodes: Nodes, part: Nodes, window: Window) -> int:
         if count == len(part.outputs):
             break
         gate = grown(nodes, window, forced, part.inputs - leaves)
-    # A cycle may remain through gates that were added last: without them the window is acyclic.
+    # A cycle through the gates added last may remain. The first `good` gates form a window without a cycle.
     for index in range(good, count):
         role[members[index]] = OUTSIDE
     return good

@@ -67,8 +67,8 @@ def choose_backward(program: Program, segment: int, shares: Array, nodes: Array,
     for number in range(segments[segment + GATES]):
         of_gate = 2 * k * (segments[segment + FIRST_GATE] + number)
         first = segments[segment + FIRST_INSTANCE] + number * replicas
-        # Four candidates at a time, since `add_sums` takes four vectors; with two candidates per wire, these belong to
-        # both wires.
+        # Four candidates at a time, since `add_sums` takes four vectors; with two candidates per wire, a group has
+        # those of both wires.
         for group in range(0, 2 * k, 4):
             s0, s1 = splat(peek(shares, of_gate + group)), splat(peek(shares, of_gate + group + 1))
             s2, s3 = splat(peek(shares, of_gate + group + 2)), splat(peek(shares, of_gate + group + 3))

@@ -17,7 +17,7 @@ def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Arra
     for sample in range(grid.batch):
         for side in range(2):
             number = 2 * (index * grid.batch + sample) + side
-            # The high word of a product: uniform up to cells / 2^32, without a division.
+            # The high word of the product, which is uniform up to an error of cells / 2^32, needs no division.
             word = np.uint64(word_of_bits(key0, key1, number, corners.size))
             cells = np.uint64(grid.width if side else grid.height)
             corners[index, sample, side] = np.int64(word * cells >> np.uint64(32))
@@ -26,7 +26,7 @@ def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Arra
 @inlined
 def write_undamaged(grid: TileGrid, index: int, side: int, corners: Array, undamaged: Array) -> None:
     """Write the mask `undamaged[index] [tiles * TILE]`: 0 if a cell is zeroed, otherwise 1."""
-    # A mask, computed once per epoch: the forward and the backward pass apply it to tiles without looking up squares.
+    # Computed once per epoch, so that the forward and the backward pass apply a mask instead of looking up squares.
     for cell in range(grid.cells):
         sample, place = divmod(cell, grid.cells_per_grid)
         row = place // grid.width - corners[index, sample, 0]

@@ -41,7 +41,7 @@ def change_bits(
     """
     rates, zero = faults.rates, np.uint32(0)
     flip0, flip1 = threefry2x32(faults.key[0], faults.key[1], zero, np.uint32(FLIP_STREAM))
-    # Lanes past the last cell are left out.
+    # Lanes past the last cell are skipped.
     for lane in range(min(TILE, grid.cells - tile * TILE)):
         cell = tile * TILE + lane
         stuck = _stuck(faults, grid, cell)
@@ -73,7 +73,7 @@ def _sample(rates: FaultRates, key0: int, key1: int, stream: int, index: int, be
     """Sample whether a cell or gate is stuck, as `FaultRates._draw` does: return 0 if not, 1 if at 0, 2 if at 1."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(stream))
     word, value = threefry2x32(key0, key1, np.uint32(index), np.uint32(0))
-    # One block of threefry decides both: its first word whether the gate is stuck, the second at which value.
+    # One block of threefry decides both: its first word whether the item is stuck, its second at which value.
     stuck_at = np.int64(value & np.uint32(1)) if rates.value == EITHER else np.int64(rates.value)
     return 1 + stuck_at if np.int64(word) < below else np.int64(0)
 
@@ -86,7 +86,7 @@ def stick_gates(
     for gate in range(first, last):
         stuck = _sample(rates, key0, key1, GATE_STREAM, gate, rates.gates)
         if stuck > 0:
-            # The gradients of logits are products with the probabilities.
+            # The gradients of logits are products with these probabilities, and thus become 0.
             probs[gate * GATE_COUNT : (gate + 1) * GATE_COUNT] = 0
             # Only c0 is not 0: the gate is constant, and passes no adjoint to its inputs.
             coefficients[4 * gate : 4 * gate + 4] = 0

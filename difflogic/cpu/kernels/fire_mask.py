@@ -33,5 +33,5 @@ def fire_mask(grid: TileGrid, part: int, parts: int, fire_rate: np.float32, key0
 
 @inlined
 def _fires(word: int, fire_rate: np.float32) -> bool:
-    """Return `uniform(word) <= fire_rate`: 23 bits are the mantissa of a number in [1, 2), minus 1."""
+    """Return `uniform(word) <= fire_rate`, where `uniform` is the word's upper 23 bits as a fraction in [0, 1)."""
     return bool(np.float32(word >> np.uint32(9)) * np.float32(2.0**-23) <= fire_rate)

@@ -18,7 +18,7 @@ def seed_grid(
     grid: TileGrid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
 ) -> None:
     """Write share `part` of `parts` of the initial states `state [C * stride]`; kind SAME copies `same [H*W * C]`."""
-    # No key is used here, since `commit` advances the keys: the chain is the same for all kinds.
+    # This kind needs no key. `commit` advances the keys, so that the chain is the same for all kinds.
     if kind == SAME:
         for cell in range(grid.cells * part // parts, grid.cells * (part + 1) // parts):
             for channel in range(channels):
