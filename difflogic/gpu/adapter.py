@@ -19,10 +19,10 @@ PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
-    # With split chunks, a kernel uses as much as its levels need, and the planner checks it. All others use 16 KiB.
+    # Only fused steps with split chunks and the blocked simulation use more than 16 KiB, if the device grants it.
     "max-compute-workgroup-storage-size": 49152,
     "max-compute-workgroups-per-dimension": 65535,
-    # memory limits need not be portable: large work needs large buffers, and an error names what a device lacks
+    # Memory limits need not be portable: large work needs large buffers, and an error names the limit it exceeds.
     "max-storage-buffer-binding-size": (1 << 31) - 4,
     "max-buffer-size": (1 << 31) - 4,
     "max-uniform-buffer-binding-size": 16384,
@@ -117,7 +117,7 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
 def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
     """Open a wgpu device with the adapter's `granted_limits(limits)`. Raises NoAdapterError if opening fails."""
     granted = adapter.granted_limits(limits)
-    # Portable limits are requested, not the adapter's, so that a shader that needs more fails on every machine.
+    # Request portable limits instead of the adapter's, so that a shader that exceeds them fails on every machine.
     features = [TIMESTAMPS] if TIMESTAMPS in adapter.features else []
     try:
         return adapter.handle.request_device_sync(

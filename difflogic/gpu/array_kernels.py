@@ -1,4 +1,4 @@
-"""Table of the ten array kernels, and the strides with which they access arrays of any shape."""
+"""Table of the ten kernels of `difflogic.tensor`, and the strides with which they access arrays of any shape."""
 
 import functools
 import math

@@ -43,7 +43,7 @@ FEW = 32
 TILE = 64
 """Side in entries of the square tile of a matrix product that a workgroup computes; twice that if WIDE is 1."""
 MANY_TILES = {True: 1 << 32, False: 128}
-"""Minimum number of WIDE tiles in a product for using WIDE; the key is True for software adapters (never used)."""
+"""Minimum number of wide tiles for a matrix product to use WIDE, by whether the adapter is software (then never)."""
 
 
 class GpuArray:
@@ -132,7 +132,7 @@ class GpuArrays:
         self._copy(GpuArray(x.shape, _Borrowed(buffer)), x, strides_of(x.shape, x.shape))
 
     def copy_of(self, buffer: Any, shape: Shape, strides: Shape) -> GpuArray:
-        """Return a new array of `shape`, copied from `buffer`, in which its axes have these `strides` in entries."""
+        """Return a copy of an array of `shape` in `buffer`, where its axes have these `strides` in entries."""
         return self._copy(self._new(shape), GpuArray(shape, _Borrowed(buffer)), strides)
 
     # Shapes
@@ -197,7 +197,7 @@ class GpuArrays:
         rows, inner = a.shape[::-1] if transpose_a else a.shape
         columns = b.shape[0 if transpose_b else 1]
         y = self._new((rows, columns))
-        # Wide tiles have four times the entries, if enough workgroups remain to fill a card. The sums are the same.
+        # Wide tiles, with four times the entries, are used if they suffice to fill a GPU. They do not change the sums.
         many = MANY_TILES[self.device.adapter.software]
         is_wide = -(-rows // (2 * TILE)) * -(-columns // (2 * TILE)) >= many
         side = 2 * TILE if is_wide else TILE
@@ -209,7 +209,7 @@ class GpuArrays:
     def reduce(self, op: str, axes: Shape, x: GpuArray) -> GpuArray:
         shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
         runs = runs_of(x.shape, axes)
-        # Adjacent axes are summed as one axis; their runs are summed one after another, the last first.
+        # Adjacent axes form a run, which is summed as one axis. Runs are summed one after another, the last first.
         for outer, count, inner in runs if runs or op == "sum" else [(x.size, 1, 1)]:
             while True:
                 x, count = self._sum_parts(op, outer, count, inner, x)
@@ -275,7 +275,7 @@ class GpuArrays:
         key = kernel.name, *constants.values()
         if key not in self._pipelines:
             numbers = {k: kernel.ops.index(v) if isinstance(v, str) else int(v) for k, v in constants.items()}
-            # The indices of this kernel depend only on its sizes.
+            # Array indices in `matmul` depend only on its sizes, so that it needs no bounds checks.
             is_trusted = kernel.name == "matmul" and self.device.trusts_kernels
             module = self.device.module(kernel.source, is_trusted)
             self._pipelines[key] = self.device.new_pipeline(kernel.source, module, numbers)

@@ -54,8 +54,8 @@ class BufferPool:
 
     def give_back(self, buffer: Any) -> None:
         """Return `buffer` to the pool, which may hand it out again."""
-        # Above the maximum a buffer is not destroyed, which would abort the process if commands that use it are not yet
-        # submitted. The driver frees it after the last of these commands.
+        # A buffer in excess of the maximum is dropped, not destroyed: destroying it would abort the process if commands
+        # that use it are not yet submitted. The driver frees it after the last of these commands.
         if self._free_bytes + buffer.size <= MOST_FREE_BYTES:
             self._free_bytes += buffer.size
             self._free[buffer.size].append(buffer)

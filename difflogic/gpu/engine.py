@@ -120,7 +120,7 @@ class GpuEngine:
         """Open the jobs' models in the fewest groups of nearly equal size whose buffers the device can bind."""
         plan = plan_for(self.device, jobs, self._launch, max_memory, reserved)
         if self._launch is None:
-            # The schedule that `difflogic tune` has stored for this adapter and this work.
+            # Use the schedule that `difflogic tune` has stored for this adapter and work, if any.
             stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
             if stored is not None and may_run(plan, stored.launch, max_memory and max_memory - reserved):
                 plan = replace(plan, launch=stored.launch)

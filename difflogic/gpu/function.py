@@ -22,7 +22,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 MOST_UNEVEN = 4096
-"""Maximum number of cells that are padded to complete chunks on the device, which requires a matrix product."""
+"""Maximum number of cells that the device pads to complete chunks, by a matrix product; more go through the host."""
 
 
 class GpuFunction(CircuitFunction):
@@ -74,7 +74,7 @@ class GpuFunction(CircuitFunction):
 
     @property
     def _back(self) -> list[Dispatch]:
-        # A hard pass has left the states and nodes of the hard circuit.
+        # A hard forward pass stores states and nodes of the hard circuit, so the soft forward pass runs first.
         return [*(self._work.forward if self.hard else []), *self._work.pull_back]
 
     def _forward(self, x: Array) -> Array:
@@ -104,7 +104,7 @@ class GpuFunction(CircuitFunction):
         if not self._stays(arrays):
             return super().forward_arrays(arrays, x, logits)
         work, self._last, self._seen = self._work, (x, logits), False
-        # The host does not have these logits, so the next upload always counts as a change.
+        # The host does not know these logits. NaN differs from all logits, so that the next `update` uploads again.
         self._logits.fill(np.nan)
         arrays.copy_to(work.buffers["logits"], logits)
         arrays.copy_to(work.state(0), self._chunked(arrays, x))
@@ -137,7 +137,7 @@ class GpuFunction(CircuitFunction):
         cells, channels, chunks = self._shape.cells, x.shape[-1], self._work.plan.chunks
         rows = arrays.reshape((cells, channels), x)
         if cells < chunks * CHUNK:
-            # Only a product can make an array longer: its matrix has a row of zeros for each padding cell.
+            # Only a matrix product can pad an array: the matrix has a row of zeros for each padding cell.
             if self._padding is None:
                 self._padding = arrays.put(np.eye(chunks * CHUNK, cells, dtype=np.float32))
             rows = arrays.matmul(self._padding, rows)

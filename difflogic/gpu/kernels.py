@@ -135,7 +135,7 @@ _POOL_WORDS = Linear(lambda plan: plan.shape.batch * plan.grid_words)
 _CELLS = Linear(lambda plan: plan.shape.cells)
 _ONE_WORKGROUP = Linear(lambda _: 1)
 
-# In the order of a train step, then an evaluation. Kernels of one workgroup add up a model's values in a fixed tree.
+# In the order of a train step, then of an evaluation. Kernels with one workgroup sum a model's values in a fixed order.
 _GRIDS: dict[str, Linear | Tiled] = {
     "coefficients": _PARAMETERS,
     "harden": _PARAMETERS,

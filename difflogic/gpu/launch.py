@@ -112,8 +112,8 @@ WRITTEN = {
 _READ = {written: name for name, written in WRITTEN.items()}
 
 HARDWARE = (LaunchConfig(256, 1, split_chunks=True), LaunchConfig(256, 1), LaunchConfig(128, 1), LaunchConfig(64, 1))
-"""Schedules for GPUs, best first: many invocations on few cells give enough workgroups to fill the chip. The second
-is for circuits whose levels exceed the workgroup memory; the third and fourth are for smaller devices."""
+"""Schedules for hardware GPUs, best first: with many invocations for few cells, there are enough workgroups to fill the
+GPU. The second is for circuits whose levels exceed the workgroup memory, the others are for smaller devices."""
 SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
 """Schedules for software adapters, best first: one invocation per chunk needs no barrier and fills vector registers.
 The others split long loops."""

@@ -44,7 +44,7 @@ class GpuModel:
         self.workspace = Workspace(device, plan, Hyper.of(config), config.train.fire_rate, hardening)
         self._upload_task()
         entry = len(jobs) * 8
-        # Two, so that one can be read while the next submit already copies into the other.
+        # Two buffers, so that one can be read while the next submit already copies into the other.
         self._staging = [device.staging("history staging", HISTORY * entry) for _ in range(2)]
         self._counts_staging = device.staging("counts staging", self.workspace.buffers["counts"].size)
         self._pending: _Submit | None = None
@@ -176,7 +176,7 @@ class GpuModel:
         for waiting, *columns in zip(self._waiting, losses, skips, strict=True):
             waiting += map(EpochMetrics, epochs, *columns)
         now = time.perf_counter()
-        # A submit begins when the previous one has ended, not when it was sent: waiting must not count as its time.
+        # A submit begins to run when the previous one ends. The time that it waited does not count as its duration.
         per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
         self._ready_at = now
         self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))
@@ -214,7 +214,7 @@ class GpuModel:
         encoder = encode(device, last)
         encoder.copy_buffer_to_buffer(counts, 0, self._counts_staging, 0, counts.size)
         device.queue.submit([encoder.finish()])
-        # A short evaluation is encoded while the device still trains, so that it begins without waiting for the host.
+        # A short evaluation is submitted while the device still trains, so that it begins without waiting for the host.
         self._collect()
         words = device.read_staging(self._counts_staging, counts.size, np.uint32, "evaluation")
         return words.reshape(self.plan.models, self.plan.groups, 2)

@@ -221,7 +221,7 @@ class Plan:
 
     @property
     def _backward_width(self) -> int:
-        """Number of chunks with scratch memory per lane (chunk of a workgroup) in the backward pass."""
+        """Number of scratch values per cell in the backward pass: slots and, if recomputed, nodes."""
         return self.slots + (0 if self.launch.store_activations else self.nodes)
 
     def tiles(self, chunks: int) -> int:
@@ -229,7 +229,7 @@ class Plan:
         return self.models * chunks // self.launch.chunks_per_workgroup
 
     def _scratch_groups(self, chunks: int, width: int) -> int:
-        """Return the number of workgroups for `chunks` chunks per model if a lane needs `width` chunks of scratch."""
+        """Return the number of workgroups for `chunks` chunks per model if a cell needs `width` scratch values."""
         # Memory depends on the number of workgroups, not on the grid: they loop over the tiles.
         affordable = SCRATCH_BYTES // (self.launch.chunks_per_workgroup * width * CHUNK * 4)
         return max(1, min(self.tiles(chunks), MAX_SCRATCH_GROUPS, affordable))
@@ -248,7 +248,7 @@ class Plan:
 
     @property
     def adjoints(self) -> int:
-        """Number of adjoints per channel that a backward step returns: one per patch cell, or 1 if these do not fit."""
+        """Adjoints per channel that a backward step returns: one per patch cell, or 1 if these exceed one binding."""
         return self.layout.patch if self.window_tiles == self.tiles(self.blocks) else 1
 
     @property
@@ -301,11 +301,11 @@ class Plan:
     def buffer_bytes(self) -> dict[str, int]:
         """Return a mapping from names to sizes in bytes of one such buffer; `buffer_counts` returns their numbers."""
         layout, shape, each = self.layout, self.shape, self.models
-        # Buffers with a part for each model have `each` as a factor: the parts follow each other in one buffer.
+        # Buffers that contain a part per model, one after another, have the number of models, `each`, as a factor.
         chunk_bytes = CHUNK * 4
         masks = each * shape.steps * shape.cells_per_grid * 4 if self.asynchronous else 4
         sizes = {
-            # Sizes in bytes: two indices of 4 bytes to an instance; 16 logits, 4 coefficients and one id to a gate.
+            # Per instance two indices of 4 bytes; per gate 16 logits, 4 coefficients and one id, also of 4 bytes each.
             "wires": each * layout.instances * layout.candidates * 8,
             "logits": each * self.layout.parameters * 64,
             "coefficients": each * layout.gates * self.record * 16,
@@ -380,7 +380,7 @@ class Plan:
     def _scratch_chunks(self) -> int:
         """Return the number of chunks that scratch memory must provide for, the maximum of all fused steps."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
-        # Steps use it one after another, so the largest decides. With stored activations the forward pass needs none.
+        # Steps use scratch one after another, so their maximum counts. The forward pass needs none if it stores nodes.
         users = [0 if self.launch.store_activations else self.forward_groups * nodes]
         if self.training:
             users.append(self.backward_groups * self._backward_width)

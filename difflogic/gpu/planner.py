@@ -72,7 +72,7 @@ def make_plan(
         runnable.append(plan)
     if not runnable:
         raise failure
-    # Without a limit from the user the smallest plan is tried in any case: only an allocation shows a card's memory.
+    # Without a limit from the user, try the smallest plan anyway: only an allocation reveals the free memory.
     smallest = min(runnable, key=Plan.total_bytes)
     if max_memory is None:
         return smallest
@@ -131,7 +131,7 @@ def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan],
 def _with_less_memory(plan: Plan, limits: Mapping[str, int]) -> Plan | None:
     """Return `plan` changed to recompute nodes or store fewer states, or None if that does not save memory."""
     for spacing in checkpoint_distances(plan.shape.steps) if plan.training else ():
-        # Distances rise and memory falls, so the first that helps recomputes the least.
+        # Larger distances need less memory. The first that saves memory recomputes the least.
         smaller = replace(plan, launch=plan.launch.with_memory(store_activations=False, checkpoint_every=spacing))
         if smaller.total_bytes() < plan.total_bytes() and fits(smaller, limits):
             return smaller
@@ -221,7 +221,7 @@ def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> li
 
 def checkpoint_distances(steps: int) -> list[int]:
     """Return the useful distances in steps between checkpointed states; each needs less memory than smaller ones."""
-    # `steps // spacing` states are stored, and `spacing` buffers shared: 21, 12 and 9 for 20 steps. The minimum is near
+    # Checkpoints plus shared buffers are `steps // spacing + spacing`: 21, 12 and 9 for 20 steps. The best is near
     # the square root of the steps (Chen et al., *Training deep nets with sublinear memory cost*, 2016).
     worth: list[int] = []
     fewest = steps + 2
@@ -254,7 +254,7 @@ def plan_for(
     Raises:
         LimitError: If the models do not fit; the message names the number of models that fit.
     """
-    # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.4 MB per model. So five groups.
+    # For example, 14 checkerboards (9.4 MB of `partials` each) fit into a binding of 128 MiB: 64 need five groups.
     work, count = _work(jobs), len(jobs)
 
     def planned(models: int, groups: int, limit: int | None) -> Plan:
@@ -268,7 +268,7 @@ def plan_for(
             return True
         return False
 
-    # Fewer models, in a group or in all, never need more memory, so the first number that fits is found by bisection.
+    # The memory never shrinks with the number of models, of a group or in total, so bisection finds the limit.
     groups = 1 + bisect_left(range(1, count), True, key=lambda groups: not is_refused(count, groups))
     try:
         plan = planned(count, groups, max_memory)

@@ -80,7 +80,7 @@ class RecordingDevice:
 
     @property
     def adapter(self) -> Adapter:
-        """Dummy adapter for the planner, which only uses whether it is software."""
+        """Dummy adapter for the planner, which uses its name and type."""
         kind = "CPU" if self.software else "Unknown"
         return Adapter(0, "a recording", kind, "", "", "", dict(self.limits), (), None)
 

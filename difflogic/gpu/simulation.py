@@ -127,7 +127,7 @@ class GpuSimulation:
         self._words = 2 * spec.words
         self._rows = min(spec.height, MOST_ROWS)
         if not program.generated:
-            # The interpreter has a word of scratch for each register and invocation; few rows at once limit its size.
+            # The interpreter needs a word of scratch per register and invocation, so it computes few rows at a time.
             row_bytes = 4 * self._words * max(1, program.registers.registers)
             self._rows = max(1, min(self._rows, SCRATCH_BYTES // row_bytes))
         self._check()
@@ -245,8 +245,8 @@ class GpuSimulation:
 
 def is_worth_blocks(spec: SimulationSpec, program: GpuProgram) -> bool:
     """Return whether computing several generations per dispatch is faster than one, including the cost of margins."""
-    # On software they are not: with blocks, llvmpipe of Mesa 25 computes 0.8 to 2.2 times as many cells a second for 24
-    # gates of one channel (48x64 to 4096x4096), but 0.4 to 0.9 times as many for fewer gates or more channels.
+    # Blocks are not used on software adapters: llvmpipe of Mesa 25 reaches 0.8 to 2.2 times the cells per second for
+    # 24 gates and one channel (48x64 to 4096x4096 cells), but 0.4 to 0.9 times for fewer gates or more channels.
     is_high = program.tile is not None and spec.height >= program.tile.inner_rows
     return is_high and not program.software
 
@@ -279,7 +279,7 @@ def _function(signature: str, body: list[str]) -> str:
 def blocked_source(netlist: CellNetlist) -> Source:
     """Return the blocked kernel with the circuit's statements repeated for each row of a strip."""
     body = ["let up = max(s.y, 1u) - 1u;", "let down = min(s.y + STRIP, ROWS - 1u);"]
-    if not netlist.periodic:  # outside of the grid everything stays 0
+    if not netlist.periodic:  # cells outside the grid stay 0
         body += [f"let inside{row} = inside(s.row + {row}, s.word);" for row in range(STRIP)]
     body += ["for (var g = 0u; g < at.step; g++) {", "    workgroupBarrier();"]
     body += ["    let old = g % 2u * (TILE / 2u);", "    let new_ = TILE / 2u - old;"]

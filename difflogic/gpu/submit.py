@@ -82,7 +82,7 @@ class SubmitQueue:
     def learn(self, dispatches: Sequence[Dispatch], seconds: float) -> None:
         """Adapt the maximum work per submit to the `seconds` that `dispatches` took."""
         work = sum(dispatch.work for dispatch in dispatches)
-        # Only the last measurement counts: a machine that becomes busy is slower from one submit to the next.
+        # Only the last measurement counts, since a machine that becomes busy slows down from one submit to the next.
         self._most = max(self._least, int(work * SUBMIT_SECONDS / max(seconds, 1e-6)))
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ class Timer:
         if self._timestamps:
             gaps = float(np.maximum(ticks[2::2] - ticks[1:-1:2], 0).sum()) * _period(self.device)
             round_trip = min(self._submit(lambda encoder: None)[2] for _ in range(ROUND_TRIPS))
-            # Ticks alternate: a group begins, the group ends. Between an end and the next beginning lies a gap.
+            # Timestamps alternate: beginning and end of a group. A gap is from an end to the next beginning.
             spans = (ticks[1::2] - ticks[0::2]).reshape(self._repeat, -1) * _period(self.device)
             seconds = spans.mean(axis=0)
         else:
@@ -196,7 +196,7 @@ def measure_rates(device: GpuDevice) -> Rates:
     wake(device, copying.measure)
     copies, gaps = ([timer.measure().kernels for _ in range(RATE_ROUNDS)] for timer in (copying, waiting))
     round_trip = statistics.median(waiting.round_trip() for _ in range(20))
-    # Without timestamps a round trip is part of what was measured.
+    # Without timestamps, each measured time includes a round trip.
     overhead = 0.0 if TIMESTAMPS in device.handle.features else round_trip
     seconds = [max(each["copy"] - overhead, 1e-9) / COPIES for each in copies]
     for each in (copying, waiting):

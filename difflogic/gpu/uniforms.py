@@ -103,7 +103,7 @@ def shape_values(
     level_table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
     for row, level in zip(level_table, layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    # By name, so that fields may move within the struct, and `pack` reports a misspelt one.
+    # Fields are named, so that they may move within the struct, and `pack` reports misspelt names.
     of_shape = "height width channels steps periodic loss_channels targets"
     of_plan = "outputs nodes slots blocks chunks_per_block probe_groups models corner_samples grid_words"
     of_plan += " adjoints damage_side"

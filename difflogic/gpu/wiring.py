@@ -104,7 +104,7 @@ class Wiring:
 
     @property
     def near_odd(self) -> int:
-        """Number of nodes in workgroup memory for even levels; the nodes of odd levels follow."""
+        """Maximum number of nodes of an even level; in workgroup memory, the nodes of odd levels follow these."""
         return self._widest(0)
 
     @property
@@ -123,11 +123,11 @@ class Wiring:
         layout = self.layout
         sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
-            # inner gates pass adjoints on in registers; of the four leaves that read the cell itself as b, the one that
-            # is reached by input a all the way down sends their sum
+            # Inner gates pass adjoints on in registers. The four leaves read the cell itself as input b. The leaf that
+            # the path along inputs a from the root reaches sends the sum of their adjoints.
             sends[layout.levels[1].first_instance : self._ends] = False
             sends[: layout.levels[1].first_instance, 1] = False
-            # From every root down by input a, level by level, to the leaf that sends for all four.
+            # From every root, follow inputs a, level by level, to that leaf.
             first = np.arange(self.inner, self._ends)
             for _ in range(self.tree_levels - 1):
                 first = layout.wires[first, 0].astype(np.int64) - layout.patch_nodes
@@ -140,7 +140,7 @@ class Wiring:
 
         Each level after the trees is sorted by input a, which then often is already loaded, as b of the previous gate.
         """
-        # levels of trees stay as they are: there the kernels find instances by their numbers
+        # Levels of trees are not sorted, since the kernels find their instances by number.
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
         first = self.wires.reshape(self.layout.instances, -1)[:, 0]
         read = np.where(level_of < self.tree_levels, 0, first)

@@ -194,8 +194,8 @@ class Workspace:
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
-        """Return the dispatches that recompute the states since the last checkpoint if `step` precedes the next one."""
-        # The result of `step` is the next checkpointed state; the forward pass has just computed the last states.
+        """Return dispatches that recompute states since the last checkpoint; empty unless `step` ends at the next."""
+        # `step` leads to the next checkpoint; for the last steps, the buffers still contain the states in between.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
             return []
@@ -293,7 +293,7 @@ class Workspace:
         """Return a workspace that shares these buffers but uses `launch`. Raises DeviceError if the layout differs."""
         if launch.layout != self.plan.launch.layout:
             raise DeviceError("Expected a schedule with the same memory layout: create a new workspace for it.")
-        # Dispatch lists are cached properties, made of pipelines of the old schedule.
+        # The cached dispatch lists are not copied, since they contain pipelines of the old schedule.
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
         other.plan = replace(self.plan, launch=launch)
