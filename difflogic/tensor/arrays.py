@@ -80,7 +80,7 @@ class HostArrays:
 
     @staticmethod
     def put(values: Array) -> Array:
-        return values  # tensors copy the arrays of callers, and pass copies to these
+        return values  # no copy, since tensors have already copied the arrays of callers
 
     get = put
 
@@ -96,8 +96,8 @@ class HostArrays:
     def assign_rows(first: int, x: Array, rows: Array) -> None:
         x[first : first + len(rows)] = rows
 
-    # `reshape` and `expand` return views: the gradient of a sum is one repeated number. So no kernel may write to its
-    # arguments, except `adam` and `assign` to arrays that parameters own.
+    # `reshape` and `expand` return views; the gradient of a sum, for example, is one number, repeated. So no kernel may
+    # write to its arguments, except `adam` and `assign`, which write to arrays that parameters own.
 
     @staticmethod
     def reshape(shape: Shape, x: Array) -> Array:
@@ -114,7 +114,7 @@ class HostArrays:
 
 @cache
 def arrays_of(device: Device) -> Arrays:
-    """Return the array operations of a device, which is opened on first use. Raise DeviceError."""
+    """Return the array operations of a device. Raise DeviceError if it cannot be opened, at its first use."""
     if device.adapter is None:
         return HostArrays()
     from difflogic.gpu.arrays import GpuArrays

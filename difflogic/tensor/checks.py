@@ -71,7 +71,7 @@ def axes_of(op: str, axis: object, ndim: int) -> Shape:
 
 
 def new_shape(before: Shape, arguments: Sequence[Any]) -> Shape:
-    """Return the shape that `reshape` gives a tensor of shape `before`; one size may be -1. Raise ShapeError."""
+    """Return the new shape of a tensor of shape `before`; one size may be -1. Raise ShapeError if the size changes."""
     sizes = integers("reshape", unpacked(arguments))
     check_axes("reshape", sizes)
     size, rest = math.prod(before), math.prod(length for length in sizes if length != -1)
