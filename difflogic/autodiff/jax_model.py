@@ -1,6 +1,6 @@
 """The model in JAX as in the paper: gathers, `scan` over the steps, gradients by automatic differentiation.
 
-Unlike in the paper's code, a soft gate is four coefficients instead of a mixture of sixteen gates for every cell.
+Unlike the paper's code, which mixes sixteen gates for every cell, this code computes a gate from four coefficients.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ Logits = dict[str, list[Any]]
 def coefficients(logits: Any, hard: bool) -> Any:
     """Return the gates' coefficients `[..., out, 4]` for `logits [..., out, 16]`; if `hard`, of the argmax gates."""
     weights = jax.nn.one_hot(logits.argmax(-1), 16) if hard else jax.nn.softmax(logits)
-    # By default JAX multiplies on a GPU with ten bits of mantissa: the first loss is 230.83 instead of 231.27.
+    # With JAX's default precision on a GPU (TF32, ten bits of mantissa), the first loss is 230.83 instead of 231.27.
     return jnp.matmul(weights, TABLE, precision="highest")
 
 
@@ -50,7 +50,7 @@ def make_rollout(circuit: Circuit, steps: int) -> Any:
             values = gates(layer, pair, values)
         return values
 
-    # Over the batch, the rows and the columns.
+    # Vectorised over the batch, the rows and the columns.
     cells = jax.vmap(jax.vmap(jax.vmap(cell, in_axes=(None, 0)), in_axes=(None, 0)), in_axes=(None, 0))
 
     def rollout(logits: Logits, x: Any, masks: Any, hard: bool = False) -> Any:
