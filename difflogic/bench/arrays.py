@@ -50,7 +50,7 @@ BITS, CLASSES = 784, 10
 Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
 """Functions that run one repetition, wait until it is done, and convert its result to NumPy."""
 SOFTWARE_FLOP = 2e10
-"""Maximum number of floating-point operations of a case on a software GPU, which takes many seconds for more."""
+"""Maximum number of floating-point operations of a case on a software GPU; larger cases would take too long."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ArrayCase:
 
     @property
     def asked(self) -> bool:
-        """True if the case runs only if selected by name or group, as all cases except logic gate networks do."""
+        """True if the case runs only if selected by name or group; False only for logic gate networks."""
         return self.group == "arrays"
 
     @property
@@ -129,7 +129,7 @@ CASES = (
 
 @dataclass(kw_only=True)
 class ArrayContender(Timed):
-    """Case of arrays or networks opened on a device, with verified results."""
+    """Case of an array operation or a network, opened on a device and verified."""
 
     case: ArrayCase
     step: Callable[[], Any]

@@ -1,6 +1,6 @@
 """Open a case on an engine and verify its results before it is timed.
 
-An engine is timed only if its results are correct: the first losses and, if evaluations are timed, the first of them.
+An engine is timed only if its first losses and, for cases that time evaluations, its first evaluation are correct.
 """
 
 import time
@@ -61,7 +61,7 @@ class Contender(Timed):
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
-        """Return a train step's profile (then the model must be closed); None for the reference or separate models."""
+        """Profile a train step, after which the model must be closed; None for the reference and separate models."""
         # A GPU trains all models by one plan if they fit into its memory. Other engines train models separately.
         is_one_piece = hasattr(self.model, "plan") or (self.case.models == 1 and self.model.info.engine == "cpu")
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
@@ -162,7 +162,7 @@ def _first_losses(config: Config) -> tuple[float, ...]:
 
 
 def complaint(case: Case, losses: list[float], expected: list[float]) -> str | None:
-    """Return a text on the first wrong loss in `losses`, an engine's first losses, or None if all are correct."""
+    """Return a message about the first wrong loss in `losses`, an engine's first losses; None if all are correct."""
     authors = AUTHORS_FIRST_LOSS.get((case.config.name, case.config.seed)) if case.name.startswith("train/") else None
     wanted = [expected[0] if authors is None else authors, *expected[1:]]
     for epoch, (loss, right) in enumerate(zip(losses, wanted, strict=True), start=1):

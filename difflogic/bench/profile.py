@@ -85,7 +85,7 @@ class Profile:
 
 
 def profile(model: Model, rounds: int = 5) -> Profile:
-    """Return that of `rounds` profiles with the median time; then close the trained model: its metrics are lost."""
+    """Return the median, by total time, of `rounds` profiles. Training metrics are lost: close the model afterwards."""
     # A GPU is profiled by dispatches, the CPU engine by compiled phases. The reference engine is not profiled.
     how: Callable[[Any], Profile] = _profile_gpu if model.info.engine == "gpu" else _profile_cpu
     profiles = [how(model) for _ in range(rounds)]
@@ -131,7 +131,7 @@ def _profile_cpu(model: Any) -> Profile:
 
 
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
-    """Return a text on a step's largest part, such as `kernel (79% of the step), mainly gate_backward (61%)`.
+    """Describe the largest part of a step, for example `kernel (79% of the step), mainly gate_backward (61%)`.
 
     `dispatch_s` is the time of an empty dispatch that waits for the previous one, `transfer_s` that of copying metrics.
     """

@@ -70,7 +70,7 @@ class Results:
 
 
 TIMES = ("median_ms", "min_ms", "max_ms")
-"""Names of the fields of a row, positive numbers, that a comparison uses in addition to the work."""
+"""Names of a row's time fields, which a comparison requires to be positive, as it does the field of the work."""
 
 
 def _work(line: Line) -> str:

@@ -32,7 +32,7 @@ class Effort:
     rounds: int = 7
     round_seconds: float = 0.5
     case_seconds: float = 15.0
-    """Target time in seconds for all rounds of a contender; a slow one reduces its group's rounds, to at least 3."""
+    """Target time in seconds for all rounds of a contender; the slowest of a group sets its rounds, at least 3."""
     memory: bool = True
     """True to also measure the peak memory of train steps, in separate processes."""
 
@@ -136,7 +136,7 @@ def _applies(case: Case | ArrayCase, bench: Bench) -> bool:
     """Return whether a case is measured on the engine of `bench`."""
     kind = bench.engine.info.engine
     if isinstance(case, ArrayCase):
-        # NumPy only verifies arrays. PyTorch has no logic gates: `benchmarks.rivals.networks` measures such libraries.
+        # The reference only verifies arrays. PyTorch has no logic gates; `benchmarks.rivals` times libraries that do.
         return kind != "reference" and not (case.what == "logic" and isinstance(bench.engine, OtherEngine))
     if isinstance(bench.engine, OtherEngine) or (kind == "reference" and not case.every_engine):
         return False

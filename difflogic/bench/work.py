@@ -35,9 +35,9 @@ class Work:
     soft_evaluations: int
     """Number of gate evaluations in the forward pass of one train step."""
     hard_evaluations: int
-    """Number of gates that one evaluation of the hard circuit computes, on evaluation grids and training batch."""
+    """Number of gate evaluations in one evaluation of the hard circuit, on evaluation grids and training batch."""
     states: int
-    """Number of channel values of all cells in the states before all steps."""
+    """Number of channel values of all cells in the states with which the steps begin."""
     nodes: int
     """Number of gate outputs and patch values of all cells in all steps."""
 
