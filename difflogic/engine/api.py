@@ -50,7 +50,7 @@ class EpochMetrics:
     soft_loss: float
     """Sum of squared errors over batch, cells, loss channels and loss steps; NaN in epochs of local search."""
     skipped: bool = False
-    """True if the optimiser step was skipped because a gradient was not finite."""
+    """True if the optimiser step was skipped because the loss or a gradient was not finite."""
 
 
 @dataclass(frozen=True)

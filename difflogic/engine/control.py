@@ -15,7 +15,7 @@ STEP = 4
 EPOCH = 5
 """Index of the word with the number of completed epochs, including skipped epochs."""
 NONFINITE = 6
-"""Index of the word that is 1 if the current gradient is not finite, otherwise 0."""
+"""Index of the word that is 1 if the current loss or a gradient is not finite, otherwise 0."""
 SKIPPED = 7
 """Index of the word with the number of skipped epochs."""
 WORDS = 8

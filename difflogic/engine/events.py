@@ -86,7 +86,7 @@ def _below(words: npt.NDArray[np.uint32], bounds: npt.ArrayLike) -> npt.NDArray[
 
 
 class FaultRates(NamedTuple):
-    """Fault rates as integers: a fault of probability p has rate `p * 2^32`, and occurs if a random word is below."""
+    """Fault probabilities p as integer rates, `p * 2^32`: a fault occurs if a random uint32 is below its rate."""
 
     flip: int = 0
     """Rate of bit flips, per bit and step."""
@@ -188,8 +188,8 @@ class Damage:
         if self.faults is not None and self.steps[index] < self.faults.first:
             return np.ones((self.corners.shape[1], height, width), dtype=np.bool_)
         rows, columns = np.indices((height, width))
-        # `[B, 1, 1]` each, to broadcast with `[H, W]`. A 2x2 square at (0, 2) of 3x3 cells is clipped to (0, 2) and (1,
-        # 2).
+        # Shape `[B, 1, 1]`, to broadcast with `[H, W]`. For example, a 2x2 square at (0, 2) of a grid of 3x3 cells is
+        # clipped to the cells (0, 2) and (1, 2).
         row, column = self.corners[index, :, :, None, None].swapaxes(0, 1)
         below, beyond = rows - row, columns - column
         inside: npt.NDArray[np.bool_] = (below >= 0) & (below < self.side) & (beyond >= 0) & (beyond < self.side)

@@ -37,7 +37,7 @@ class Place(Protocol):
 class ArrayStore(Protocol):
     """Protocol of the part of `difflogic.tensor.arrays.Arrays` that moves arrays to and from a device.
 
-    On the host, both functions return the same array.
+    On the host, both methods return their argument.
     """
 
     def put(self, values: Array) -> Any: ...
@@ -147,8 +147,8 @@ class CircuitFunction(ABC):
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
         """Set `logits` and return `y` for `x`, as device arrays; avoid copies if they are on the function's device."""
-        # `backward_arrays` compares arrays only by identity, without access to the device. The references stored here
-        # ensure that no new array gets the identity of a freed one.
+        # `backward_arrays` compares arrays by identity, since comparing values would need a transfer. The references
+        # stored here keep both arrays alive, so that no new array gets the same identity.
         self._last = x, logits
         self.update(arrays.get(logits))
         return arrays.put(self.forward(arrays.get(x)))

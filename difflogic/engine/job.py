@@ -70,11 +70,11 @@ class TrainState:
     data_key: prng.Key
     """Random key of initial states; each epoch computes `data_key, sub = split(data_key)` and samples with `sub`."""
     train_key: prng.Key
-    """Random key of fire masks; each epoch computes `train_key, k1 = split(train_key)` and samples with `k1`."""
+    """Random key of masks, damage, faults and hard gates; an epoch uses k1 of `train_key, k1 = split(train_key)`."""
     epoch: int = 0
     """Number of completed epochs, including skipped epochs."""
     skipped: int = 0
-    """Number of skipped epochs, in which a gradient was not finite; they changed only keys and counters."""
+    """Number of epochs whose loss or gradient was not finite; they were skipped and changed only keys and counters."""
     pool: npt.NDArray[np.uint8] | None = None
     """Sample pool, `[pool, H, W, C]` of 0 and 1; None for training without a pool."""
     costs: npt.NDArray[np.uint32] | None = None
@@ -160,7 +160,7 @@ class Job:
         return self.targets(self.probes)[None].astype(np.float32)
 
     def first_targets(self) -> Floats:
-        """Return placeholder targets for use before the first epoch, `[J, B, H, W, loss_channels]`."""
+        """Return the fixed targets or, if they depend on the sample, placeholders, `[J, B, H, W, loss_channels]`."""
         task, batch = self.config.task, self.config.train.batch
         if self.target is not None:
             return np.broadcast_to(self.target, (1, batch, *self.target.shape))

@@ -1,4 +1,4 @@
-"""Hard feed-forward circuits as one function per layer, so that a layer's gradients are those at the bits it reads.
+"""Hard feed-forward circuits as one function per layer, so that a layer's gradients are taken at the bits it reads.
 
 A hard function computes bits in the forward pass, and gradients at the values of the soft circuit, whose errors
 accumulate from layer to layer. With a function per layer, each layer begins with exact bits again.

@@ -70,7 +70,7 @@ class SequentialModels:
         return [state for model in self.models for state in model.states()]
 
     def epochs_per_call(self) -> int:
-        # One call of this model takes the time of a call of each of its models.
+        # A call of this model takes as long as one call of each of its models, one after another.
         return max(1, min(model.epochs_per_call() for model in self.models) // len(self.models))
 
     def close(self) -> None:

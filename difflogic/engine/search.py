@@ -83,7 +83,7 @@ def rounds(config: Config, probes: int) -> int:
 
 
 def costs_rise(epoch: int, rounds: int) -> bool:
-    """Return whether costs may rise after `epoch`, counted from 1, since another ROUNDS rounds end in it."""
+    """Return whether costs may rise after `epoch`, counted from 1: each time another ROUNDS rounds are complete."""
     # With 2 rounds per epoch, 16 rounds end after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
 
