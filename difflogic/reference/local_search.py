@@ -18,7 +18,7 @@ from difflogic.reference.rollout import RolloutSpec, cells_last, pull_back, run_
 
 
 class ReferenceLocalSearch:
-    """Implementation of `difflogic.engine.search.LocalSearch`."""
+    """NumPy implementation of `difflogic.engine.search.LocalSearch`."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._layout = job, flat_layout(job.circuit)
@@ -49,12 +49,12 @@ class ReferenceLocalSearch:
         spec, hard = RolloutSpec(shape, self._layout, fire), Parameters(TABLE[gates].astype(np.float64))
         nodes = np.empty((shape.steps, self._layout.nodes, shape.cells))
         run_steps(spec, hard, cells_last(job.probes).astype(np.float64), nodes)
-        # A value that should be 0 costs more if it rises, whether it is right or wrong, and one that should be 1 if it
-        # falls.
+        # Derivatives of the total cost, which grows with a value whose target is 0, and falls if the target is 1.
         adjoints = (1 - 2 * cells_last(job.targets(job.probes)).astype(np.float64)) * costs
         d_patches = np.zeros((2, PATCH * shape.channels, shape.cells))
         d_patches[shape.steps % 2, CENTRE : PATCH * shape.loss_channels : PATCH] = adjoints[-1]
-        # With equal probabilities the gradient of a logit is a sixteenth of its gate's effect, less the mean of all.
+        # With equal probabilities, a logit's gradient is a sixteenth of the derivative with respect to its function's
+        # probability, minus the mean. 4 * INPUT_WISE turns these into derivatives by entries of the truth table.
         equal, control = np.zeros((len(gates), GATE_COUNT)), np.zeros(c.WORDS, dtype=np.uint32)
         return 4 * pull_back(spec, hard, equal, nodes, adjoints[:-1], d_patches, control) @ INPUT_WISE
 

@@ -65,7 +65,7 @@ class ReferenceModel:
         self._draw_starts()
         spec = self._draw_spec()
         done = soft_gradients(spec, self._logits, self._start, self._targets, control)
-        # The order of kernels in a GPU's train step. `commit` must come before `adamw`, which reads its step and flag.
+        # The same order as in a GPU's train step. `commit` must come before `adamw`, which reads its step and flag.
         if self._hyper.clip_by == "norm":
             clip_norm(self._hyper, done.gradients, control)
         commit(done.loss_partials, control, self._history)
@@ -89,7 +89,7 @@ class ReferenceModel:
     def _draw_starts(self) -> None:
         """Sample this epoch's initial states (from the pool or data set, if any), and targets that depend on them."""
         shape, control, job = self._shape, self._control, self._job
-        # With a pool, new initial states are stored: they replace the worst of the batch once its losses are known.
+        # With a pool, new initial states are only stored, to replace the worst samples once the losses are known.
         into = self._start if self._pool is None else self._fresh
         if job.start is not None:
             same_start(shape, job.start.reshape(-1, shape.channels), into)

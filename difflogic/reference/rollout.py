@@ -136,7 +136,7 @@ def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Arra
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
     states, d_judged = run_steps(spec, parameters, start, nodes, targets, loss_partials)
-    d_patches = np.empty((2, PATCH * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
+    d_patches = np.empty((2, PATCH * shape.channels, shape.cells), dtype=dtype)  # rows for odd and even steps
     squared_error(shape, states[-1], targets, d_patches[shape.steps % 2], loss_partials[-1], control)
     gradients = pull_back(spec, parameters, logits, nodes, d_judged, d_patches, control)
     return SoftPass(states, loss_partials, gradients)
@@ -163,7 +163,7 @@ def pull_back(
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_patches[(step + 1) % 2], d_patches[step % 2]
         gate_backward(shape, step, layout, parameters, spec.masks, nodes[step], d_next, scratch, d_here, partials)
-        # The same events in reverse order.
+        # The events of the forward pass, in reverse order.
         if spec.faults is not None:
             d_faults(shape, step, spec.faults.key, spec.faults.listed, d_here)
         if step in shape.damage_steps:

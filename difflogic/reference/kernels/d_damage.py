@@ -9,6 +9,6 @@ from difflogic.reference.kernels.grid import shifted
 def d_damage(shape: Shape, mark: int, corners: Array, d_patches: Array) -> None:
     """Clear the adjoints in `d_patches [9*C, cells]` of cells that damage number `mark` zeroed; `corners [D, B, 2]`."""
     zeroed = squares(shape, corners[mark]).reshape(-1)
-    # The adjoint at `f` of a patch belongs to the cell there, and the derivative of a constant is 0.
+    # Entry `f` of a patch is an adjoint of the cell at position `f`. The derivative of a zeroed value is 0.
     for f in range(PATCH):
         d_patches[f::PATCH, shifted(shape, zeroed, f)] = 0

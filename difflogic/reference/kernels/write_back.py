@@ -18,7 +18,7 @@ def write_back(
 ) -> None:
     """Write `state [C, cells]`, rounded to bits, to the indices `places [B]` of `pool [pool, H, W, C]`.
 
-    Instead of the `resets` samples with the largest losses (the first among equals), it writes their initial states in
+    The `resets` samples with the largest losses (of equal losses, the first) are replaced by the new initial states in
     `fresh`. If NONFINITE is set, nothing is written.
     """
     if control[c.NONFINITE]:
