@@ -43,9 +43,9 @@ def lines() -> Iterator[str]:
 def private() -> Callable[[str], str]:
     """Return a function that replaces the names of the user, the machine and folders in a text by placeholders."""
     names = {"<host>": [platform.node(), platform.node().partition(".")[0]], "<user>": [], "~": []}
-    with contextlib.suppress(OSError, KeyError, ImportError):  # a process whose user has no name
+    with contextlib.suppress(OSError, KeyError, ImportError):  # the user may have no name
         names["<user>"].append(getpass.getuser())
-    with contextlib.suppress(RuntimeError):  # or no home
+    with contextlib.suppress(RuntimeError):  # or no home folder
         home = Path.home()
         names["~"].append(str(home))
         names["<user>"].append(home.name)

@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
         if cmd_name.startswith("-"):
             return None  # click then reports an unknown option
         if cmd_name not in COMMANDS:
-            from difflogic.config.fields import hint  # not for `difflogic --help`
+            from difflogic.config.fields import hint  # imported here, so that `difflogic --help` is fast
 
             raise click.UsageError(f"Unknown command {cmd_name!r}{hint(cmd_name, COMMANDS)}.", ctx)
         module, function = COMMANDS[cmd_name][0].split(":")
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "difflogic"
         return _fail(f"{error.format_message()} See '{path} --help'.", error.exit_code)
     except DifflogicError as error:
-        from difflogic.cli.request import in_options  # not for `difflogic --help`
+        from difflogic.cli.request import in_options  # imported here, so that `difflogic --help` is fast
 
         return _fail(in_options(str(error)), error.exit_code)
     except MemoryError as error:

@@ -57,12 +57,12 @@ def in_options(sentence: str) -> str:
 def requested(
     kind: type[AnyRequest], given: Mapping[str, Any], config: Config | None = None, **others: Any
 ) -> AnyRequest:
-    """Return a `kind` for the options `given`; `config` replaces PRESET and `--config`, `others` replace options."""
+    """Return a `kind` of request for the options `given`; `config` replaces `--config`, `others` replace fields."""
     fields, samples = request_fields(given, kind), given.get("from_recording") or given.get("data")
     if samples is not None:
         fields["data"] = _samples(given, samples)
         if given.get("from_recording") is not None:
-            fields.pop("size", None)  # that of the recording
+            fields.pop("size", None)  # it is the size of the recording's grid
     if config is None and given.get("config_file") is not None:
         from difflogic.config.schema import Config
 

@@ -40,7 +40,7 @@ def is_asked(options: Mapping[str, Any]) -> bool:
 
 
 def work(options: Mapping[str, Any]) -> Examined:
-    """Return what `work_options` select to examine: a preset, a run, a configuration or, by default, the checkerboard.
+    """Return the preset, run or configuration that `work_options` select, by default the preset checkerboard.
 
     Raises UsageError or ConfigError, or for an unreadable run RunFolderError, CheckpointError or DataError.
     """

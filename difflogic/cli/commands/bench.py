@@ -86,7 +86,7 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
 def _list_cases() -> None:
     from difflogic.bench.cases import all_cases
 
-    counts = [(case, getattr(case, "evaluations", None)) for case in all_cases()]  # arrays have no gates
+    counts = [(case, getattr(case, "evaluations", None)) for case in all_cases()]  # None for an ArrayCase
     rows = [(case.name, case.unit, "" if count is None else f"{count / 1e6:.1f}") for case, count in counts]
     table.show(("case", "timed work", "million gate evaluations"), rows)
 

@@ -52,9 +52,9 @@ def command(what: Path, out: Path | None, as_json: bool, **options: Any) -> int:
     if out is not None and file is None and out.exists():
         raise UsageError(f"{out} already exists: choose another --out.")
     fields = request_fields(options) | {name: options[name] for name in ("film_rule", "film_frames", "effort")}
-    on_pass = (lambda _: None) if as_json else sinks.show_pass  # neither raises if Ctrl-C stops a pass
+    on_pass = (lambda _: None) if as_json else sinks.show_pass  # neither raises an error if Ctrl-C stops a pass
     result = build(what, on_pass=on_pass, set=parse(options["assignments"]) or None, **fields)
-    if file is not None:  # before the result is shown, so that the circuit is saved when "stopped" is read
+    if file is not None:  # before the result is shown, so that the circuit is saved when a user reads "stopped"
         file.write(str(result.files["circuit.json"]).encode())
     elif out is not None:
         result.save(out)

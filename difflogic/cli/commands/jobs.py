@@ -77,7 +77,7 @@ def _follow(server: "Client", job: str, as_json: bool = False, log_interval: int
 def _request(options: Mapping[str, Any], **others: Any) -> JobRequest:
     """Return the job request for the command's options; `others` replace options. Raises UsageError or ConfigError."""
     sweep = request.request_fields(options, SweepRequest)
-    if options["name"] is None and options["target"] is not None:  # the page uses the same name
+    if options["name"] is None and options["target"] is not None:  # the web page uses the same default name
         others["name"] = options["target"].stem[:100]
     if options["over"]:
         others["sweep"] = SweepRequest(**sweep | {"over": Table(request.axes(options["over"]))})
@@ -181,7 +181,7 @@ def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
 
 
 def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, example: str) -> click.Command:
-    """Return a command that sets the job's field named by the click argument `value`; `result` formats its message."""
+    """Return a command that sets the job's field `value`, a click argument; `result` is the template of its message."""
 
     @_command(action, about, example)
     @job_argument

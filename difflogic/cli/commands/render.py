@@ -144,7 +144,7 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
         if options["damage_at"] is not None or options["damage_steps"] is not None:
             raise UsageError("--damage-at and --damage-steps require --damage SIDE.")
         return None
-    steps = range(1, 10**9) if options["damage_steps"] is None else options["damage_steps"]  # past every step
+    steps = range(1, 10**9) if options["damage_steps"] is None else options["damage_steps"]  # longer than any rollout
     return DamagePlan(options["damage"], steps, options["damage_at"] or "centre")
 
 

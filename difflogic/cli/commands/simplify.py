@@ -62,9 +62,9 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
     from difflogic.actions.simplify import simplify
     from difflogic.model.cell_netlist import CellNetlist
 
-    on_pass = (lambda _: None) if as_json else sinks.show_pass  # neither raises if Ctrl-C stops a pass
+    on_pass = (lambda _: None) if as_json else sinks.show_pass  # neither raises an error if Ctrl-C stops a pass
     result = simplify(circuit, size=None if size is None else (size.height, size.width), on_pass=on_pass, **options)
-    if out is not None:  # before the result is shown, so that the circuit is saved when "stopped" is read
+    if out is not None:  # before the result is shown, so that the circuit is saved when a user reads "stopped"
         out.write(str(next(iter(result.files.values()))).encode())
     code = show(result, as_json, lambda: [] if out is None else [out.path])
     if out is not None and not as_json:

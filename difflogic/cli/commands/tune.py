@@ -53,7 +53,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     sink = sinks.choose(as_json, "variant")
 
     def notify(text: str, progress: SweepProgress | None) -> None:
-        if not as_json:  # its JSON is the result alone
+        if not as_json:  # with --json, only the result is printed
             sink.show(sinks.Event("note", {"text": text}, [text]))
             if progress is not None:
                 sink.advance(progress.done, progress.total)

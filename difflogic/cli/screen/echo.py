@@ -61,7 +61,7 @@ def prepare_streams() -> None:
         # After `difflogic train >&-`, descriptor 1 is free, and the next opened file would receive the output.
         if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
-        elif mode == "w" and stream is getattr(sys, f"__{name}__"):  # not a test's or a notebook's
+        elif mode == "w" and stream is getattr(sys, f"__{name}__"):  # not replaced by a test or a notebook
             raw = io.BufferedWriter(StandardStream(stream.fileno(), "w", closefd=False))
             lines = stream.line_buffering or stream.write_through
             setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines))

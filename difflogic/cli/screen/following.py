@@ -83,7 +83,7 @@ class _Follower:
                 self._rows(job, event.data)
             elif event.name == "end":
                 # The last event has the final state, which may be newer than that of the last job event.
-                job = {**job, **event.data}  # `deleted` is not a state of a job
+                job = {**job, **event.data}  # the status may be `deleted`, which job events never have
         return self._end(job)
 
     def _back(self, job: JobJson) -> int:
@@ -168,7 +168,7 @@ class _Follower:
         if words["outcome"] is not None:
             if not any(line.startswith(words["state"]) for line in lines):
                 lines.append(words["remark"] or f"{words['state']}.")
-            elif _request(job).until_solved and words["remark"]:  # the summary of the best attempt has no limit
+            elif _request(job).until_solved and words["remark"]:  # the summary does not name the limit
                 lines = [words["remark"] if line.startswith(words["state"]) else line for line in lines]
         self._sink.write("\n".join(lines))
         self._show_ended_attempts(job)

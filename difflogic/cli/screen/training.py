@@ -79,7 +79,7 @@ class TrainingReporter(Observer):
             text.append(f"Continuing after {config.unit} {beginning.epoch} of {beginning.epochs}")
         self._sink.show(Event("begin", fields, text))
         engine = beginning.engine
-        if engine.engine == "gpu" and engine.software:  # the user named it
+        if engine.engine == "gpu" and engine.software:  # named by the user, or there is no CPU engine
             self.noticed(f"{engine.adapter} is a software adapter: a GPU that the CPU emulates, correct but slow.")
         self._epochs = beginning.epochs
         self._sink.advance(beginning.epoch, self._epochs)
