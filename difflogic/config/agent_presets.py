@@ -65,10 +65,10 @@ PASSES, SEEN, EVALUATIONS, GATES = (15, 300), (100_000, 1_000_000), 20, 4000
 def of_table(
     table: LabelledTable, base: PolicyConfig | None = None, population: int = 1, steps: object = None
 ) -> ClassifierConfig:
-    """Return a classifier configuration for `table`, based on `base` or the defaults. Raises DataError.
+    """Return a classifier configuration for `table`: `base` with this table, or the defaults. Raises DataError.
 
-    Unless `steps` is an integer, training makes 300 passes, but at least 100,000 and at most 1,000,000 rows, and in any
-    case 15 passes. If `population` is 1, no rows are set aside for validation, since there is no model to choose.
+    By default, training makes 300 passes, limited to 100,000 to 1,000,000 rows, but at least 15 passes; an integer
+    `steps` sets the number of rows. If `population` is 1, there are by default no validation rows to choose a model.
     """
     table.require_learnable()
     split = {"held_out": 0.0} if table.tests else {}

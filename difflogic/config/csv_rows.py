@@ -26,7 +26,7 @@ def read(path: Path) -> list[tuple[int, list[str]]]:
     beginning = re.search(r"^[^%\s].*", text, re.MULTILINE)
     first = beginning[0] if beginning else ""
     separator = max(",;\t", key=first.count)
-    if declared := re.fullmatch(r"sep=(.)\s*", first):  # Excel's own first line
+    if declared := re.fullmatch(r"sep=(.)\s*", first):  # such a first line tells Excel the separator
         separator, text = declared[1], text.replace(first, "", 1)
     elif refusal := next((text for form, text in _OTHER_FILES.items() if re.match(form, first, re.IGNORECASE)), ""):
         raise DataError(f"{refusal}.")
@@ -60,7 +60,7 @@ def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
 
 
 def _with_points(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows with points for decimal commas. Raises DataError if both occur, since one may separate thousands."""
+    """Return rows with decimal commas as points. Raises DataError if both occur, since one may separate thousands."""
     comma, point = (re.compile(rf"[+-]?\d*[{sign}]\d+(e[+-]?\d+)?", re.IGNORECASE) for sign in ",.")
     some, others = ([text for _, row in rows for text in row if sign.fullmatch(text)] for sign in (comma, point))
     if some and others:

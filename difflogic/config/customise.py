@@ -75,12 +75,12 @@ def named(file: Path) -> str:
 
 
 def recipe_of(request: TrainRequest) -> str:
-    """Return the request's recipe; default: the preset's, or for a configuration `paper`, which changes nothing."""
+    """Return the request's recipe, by default its preset's; for a configuration, `paper`, which changes nothing."""
     return request.recipe or ("paper" if request.config is not None else recipes.usual(base_of(request)))
 
 
 def _with_task(request: Asked) -> Asked:
-    """Replace a task in Python in the request by a configuration with the task's settings and samples."""
+    """Replace the request's task in Python, if any, by a configuration with that task's settings and samples."""
     preset, config = request.preset, request.config
     if preset is None and isinstance(config, Config) and config.plugin.name:
         config, fields = registered.configure(config, request.set)

@@ -154,7 +154,7 @@ class Dataset:
         if self.x.shape[-1] != self.y.shape[-1] or self.steps[0] != 1:
             return None
         frames = self.y.shape[1]
-        if frames < self.steps[-1] or (self.y < 0).any():  # not every step, or states of which a part is not known
+        if frames < self.steps[-1] or (self.y < 0).any():  # some steps have no target, or some values are masked
             return Dataset(self.x, self.y[:, :1])
         begun = np.concatenate([self.x[:, None], self.y[:, :-1].astype(np.uint8)], axis=1)
         shape = (len(self) * frames, 1, *self.x.shape[1:])
@@ -279,7 +279,7 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
         )
     numbers: list[int] = steps.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
-    # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, otherwise the 16 from 5 to 20.
+    # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, otherwise all steps 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         if numbers[1] - numbers[0] >= MOST_STEPS:
             raise DataError(f"steps must be a range of at most {MOST_STEPS}, got {numbers[0]} to {numbers[1]}.")

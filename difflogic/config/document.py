@@ -17,7 +17,7 @@ POLICY, CLASSIFIER = "policy", "classifier"
 MOST_BYTES = 1 << 26
 """Maximum size of a configuration file in bytes."""
 KEY_PARTS, WORD_LETTERS = 16, 1024
-"""Maximum number of parts of a dotted key and length of a number or bare key, for which TOML parsing is quadratic."""
+"""Maximum parts of a dotted key and characters of a number or bare key, whose parsing takes quadratic time."""
 _QUOTED = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|' r"'''.*?(?:'{3,5}|\Z)|" r'"(?:\\[^\n]|[^"\\\n])*"?|' r"'[^'\n]*'?|\#[^\n]*",
     re.DOTALL,
@@ -100,7 +100,7 @@ def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
 
 
 def toml_value(text: str, owner: str) -> Any:
-    """Parse a TOML value, or return other text, since shells strip quotes. Raises ConfigError or UsageError."""
+    """Parse a TOML value, or return other text as a string: shells strip quotes. Raises ConfigError or UsageError."""
     try:
         data = toml(f"value = {text}", owner)
     except tomllib.TOMLDecodeError:

@@ -181,8 +181,8 @@ REMOVED = ("train.precision",)
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:
-    """Make the dataclass `cls` from a dict. Raises ConfigError; `where` is its prefix of names, such as `train.`."""
-    if not isinstance(data, dict):  # not `require`, which would describe valid data too
+    """Make the dataclass `cls` from a dict. Raises ConfigError; `where`, such as `train.`, begins names in messages."""
+    if not isinstance(data, dict):  # `require` would format its message for valid data, too
         raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
     data = {name: value for name, value in data.items() if f"{where}{name}" not in REMOVED}
     # Unknown names are reported before missing ones, since a missing name is most often misspelled.
@@ -216,7 +216,7 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
         if value is None or (dataclasses.is_dataclass(value) and isinstance(value, kind)):
             return value
         kind = kind.__args__[0]
-    if hasattr(kind, "parse") and not isinstance(value, kind):  # a type with a text form, such as a limit of time
+    if hasattr(kind, "parse") and not isinstance(value, kind):  # a type with a text form, such as a time limit
         require(isinstance(value, str), f"{where} must be text, got {shown(value)}.")
         return kind.parse(value)
     if dataclasses.is_dataclass(kind):
@@ -241,7 +241,7 @@ def _plain_value(kind: Any, value: Any, where: str, limits: Limits | None) -> An
         return value
     # TOML distinguishes 1 from 1.0, but users do not. In Python, True is an int.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):  # beyond every float: refused below
+        with contextlib.suppress(OverflowError):  # an integer too large for a float is rejected below
             return float(value)
     if type(value) is not kind:
         raise ConfigError(f"{where} must be {limits.words if limits else KINDS.get(kind, 'text')}, got {shown(value)}.")

@@ -8,10 +8,10 @@ SHARE_OF_EPOCHS, LR, GROWS_FOR = 0.25, 0.5, 0.8
 
 
 def hardening(config: Config, search: bool = False, epochs: int | None = None, interval: int | None = None) -> Config:
-    """Return the configuration to harden (or if `search`, to search) a run's circuit, evaluated every `interval`."""
+    """Return the configuration to harden (`search`: to search) a run's circuit, evaluated every `interval` epochs."""
     epochs = max(1, round(SHARE_OF_EPOCHS * config.train.epochs)) if epochs is None else epochs
     interval = min(10, config.train.eval_interval) if interval is None else interval
-    # A run of 1000 epochs gets 250 more: hardening grows to all gates over 200, and 50 train the circuit as it is used.
+    # A run of 1000 epochs gets 250 more: the share of hard gates reaches 1 after 200, and stays for the last 50.
     to = min(HARDENING_EPOCHS - 1, max(1, round(GROWS_FOR * epochs)))
     return config.with_(
         train={"epochs": epochs, "eval_interval": interval},

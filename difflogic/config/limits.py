@@ -13,7 +13,7 @@ class Limits:
     words: str
     holds: Callable[[Any], bool]
     names: Sequence[Any] = ()
-    """Allowed values if they are a list, otherwise empty."""
+    """Allowed values if the limits list them, otherwise empty."""
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Limits in JSON Schema, as far as JSON Schema can express them."""
 

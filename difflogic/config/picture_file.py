@@ -4,7 +4,7 @@ A cell has one bit (2 colours), one bit each for red, green and blue (8), or two
 channels 0, 1 and 2, the low bits in 3, 4 and 5. Lanczos resampling scales a large image down and keeps its proportions,
 as in the authors' notebook. Transparent pixels are off; if an image has any, all opaque pixels are on. A drawing that
 is dark on light is inverted in lightness, so that its ink is on and keeps its hue. Pattern files of cellular automata
-are images too: of two states, state 1 is white; with more states, the bits of a state are the bits of a colour.
+are read as images: with two states, state 1 is white; with more, the bits of a state are the bits of its colour.
 `page/picture.js` follows the same rules.
 """
 
@@ -80,7 +80,7 @@ def load(
         notices.append(f"The image is scaled down from {_sides(sides)} pixels to {_sides(image.size)} cells.")
     pixels = np.asarray(image)
     number = colors or _own_colors(pixels, channels)
-    invert = False if invert is None and patterns.is_pattern(path) else invert  # its states are no lightness
+    invert = False if invert is None and patterns.is_pattern(path) else invert  # states have no lightness
     bits, changed = _cells(path, pixels, number, THRESHOLD if threshold is None else threshold, invert)
     # A drawing whose only colour is white has identical channels.
     if colors is None and number > 2 and (bits == bits[..., :1]).all():
@@ -198,7 +198,7 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
         return _drawn(path, most)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # damage that matters raises an error
+            warnings.simplefilter("ignore")  # about minor damage; other damage raises an error
             with Image.open(path, formats=FORMATS) as image:
                 _check_pixels(path, image.size, most)
                 if image.format != "MPO" and getattr(image, "is_animated", False):

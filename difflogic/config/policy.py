@@ -378,8 +378,8 @@ class ClassifierConfig(PolicyConfig):
     def with_(self, /, **sections: Any) -> Self:
         """Return a changed copy; new `logic.widths` also change the temperatures, unless `sections` sets these.
 
-        Temperatures limit preferences to a range from 0 to 20. With a range twice as large, rows with a margin of few
-        votes soon have no gradient, and similar new rows are misclassified.
+        With these temperatures, class logits are from 0 to 20. With a range twice as large, rows decided by few votes
+        soon have no gradient, and similar new rows are misclassified.
         """
         changed, logic = super().with_(**sections), plain(sections).get("logic", {})
         if "widths" not in logic or not {"temperature", "final_temperature"}.isdisjoint(logic):

@@ -29,8 +29,8 @@ RESTARTS = frozenset({"robust"})
 HARDENED = 0.8
 """Final share of hardened gates without a search."""
 SEARCHED = 0.4
-"""Final share of hardened gates before a search. Without hardening, long training separates the hard from the soft
-circuit; with a share of 0.6, some images are hardly learned."""
+"""Final share of hardened gates before a search. Without hardening, the hard circuit deviates from the soft one
+in long training; with a share of 0.6, some images are hardly learned."""
 LARGE = 2000
 """Number of target values above which an image needs more training; the lizard has 400."""
 CELLS = 1152
@@ -174,7 +174,7 @@ def usual(config: Config) -> str:
 
 
 def applied(name: str, config: Config) -> Config:
-    """Return `config`, which must have the run's epochs, changed by the recipe `name`. Raises ConfigError."""
+    """Apply the recipe `name` to `config`, which must already have the run's number of epochs. Raises ConfigError."""
     if name not in RECIPES:
         raise ConfigError(f"Unknown recipe {name!r}{hint(name, RECIPES)}: expected one of {', '.join(RECIPES)}.")
     if name == "paper":

@@ -89,7 +89,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
 
 
 def given(task: Task) -> OwnTask:
-    """Wrap a task object, named as a distribution registers its class, or by the class name if none does."""
+    """Wrap a task object; its name is the one that a distribution registers for its class, otherwise the class name."""
     cls = type(task)
     value = f"{cls.__module__}:{cls.__qualname__}"
     name = next((known for known, entry in _installed().items() if entry.value == value), cls.__name__)

@@ -1,4 +1,4 @@
-"""Requests for training, each of whose options is declared here once.
+"""Training requests; each option of a request is declared here once.
 
 A declaration yields the option of the command line, the field of the API and its OpenAPI document, the control of the
 page's form, the entry of a sweep's file, and the line of the reference.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
     from difflogic.config.table import LabelledTable
-else:  # what their annotations name: NumPy is not imported for the help of a command
+else:  # placeholders for annotations, so that the help of a command does not import NumPy
     Dataset = Document = LabelledTable = object
 
 
@@ -93,7 +93,7 @@ _target, _sweep = partial(option, group="target", of_agents=False), partial(opti
 
 def options(cls: type) -> list[Option]:
     """Return the options that a class of requests declares, in the order of declaration."""
-    return _options(cls)  # on its own, since mypy takes a dataclass for no key of a cache
+    return _options(cls)  # a separate function, since mypy rejects a dataclass as the key of a cache
 
 
 @cache  # a store reads thousands of requests when it is opened
@@ -109,7 +109,7 @@ def _options(cls: type) -> list[Option]:
 
 
 class Request(Section):
-    """Base class of requests. Messages name options in backticks, which a command replaces, as in `--until-solved`."""
+    """Base class of requests. Messages quote options in backticks; commands print `until_solved` as --until-solved."""
 
     def called(self, name: str) -> str:
         return f"`{name}`"
@@ -353,7 +353,7 @@ class TrainRequest(Request):
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
     def most_attempts(self, attempt: int) -> int | None:
-        """Return the maximum number of attempts; None if unlimited, or below the number `attempt` (version 0.1.0)."""
+        """Return the maximum number of attempts; None if unlimited or below `attempt` (in jobs of version 0.1.0)."""
         most = (self.restarts or 0) + 1
         return None if self.until_solved or attempt > most else most
 

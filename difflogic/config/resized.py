@@ -12,8 +12,8 @@ from difflogic.errors import ConfigError
 def resized(config: Config, height: int, width: int) -> Config:
     """Return the configuration for a grid of another size, without damage, faults and growth.
 
-    Images are padded with 0 on all sides, and random initial states replace all boards. Raises ConfigError for a grid
-    below 3x3, or smaller than an image.
+    Images are padded with 0 on all sides. If the size changes, the initial states `boards` become `random`. Raises
+    ConfigError for a grid that is smaller than an image, or too small for the neighbourhood.
     """
     task, same = config.task, (height, width) == (config.task.height, config.task.width)
     wide = replace(

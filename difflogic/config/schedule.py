@@ -13,14 +13,14 @@ from difflogic.config.train import GrowthConfig, HardeningConfig, ScheduleConfig
 from difflogic.core import prng
 
 LENGTHS = 1, 1, 4, 8
-"""Factors by which attempts in turn extend the training before a search. Small images are learned soon, or with another
-wiring; the time that other images need is unknown."""
+"""Factors by which successive attempts extend the training before a search. Small images are learned soon, or need new
+wiring; the time that other images need is unknown, so that some attempts train longer."""
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest" in ASCII); each later restart adds 1."""
 
 
 def is_evaluated(epoch: int, interval: int) -> bool:
-    """Return whether an epoch is evaluated: the first, and each multiple of `interval`. Callers add the last."""
+    """Return whether an epoch is evaluated: 1 and multiples of `interval`. Callers also evaluate the last one."""
     return epoch == 1 or epoch % interval == 0
 
 
@@ -95,12 +95,12 @@ def seed_of(seed: int, attempt: int) -> int:
     """Return the seed of an attempt, counted from 0; the first one has the seed of the run."""
     if not attempt:
         return seed
-    # The next seeds belong to the run's population, so that restarts derive distant seeds.
+    # The seeds after `seed` belong to the other models of a population, so restarts have distant seeds.
     return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
 
 
 def attempt_of(config: Config | PolicyConfig, number: int, epochs: int) -> Config | PolicyConfig:
-    """Return the configuration of an attempt, counted from 0, with fewer `epochs` than the run.
+    """Return the configuration of attempt `number`, counted from 0, with `epochs` epochs, at most those of the run.
 
     If training ends with a search, the schedule shrinks with the epochs to leave time for the search, and LENGTHS
     extends the training before it. Every second attempt at a rule with hardening searches from the first epoch. A

@@ -47,7 +47,7 @@ class Within:
         """Return the limit in the form that `parse` reads."""
         parts = [] if self.epochs is None else [f"{self.epochs} epochs"]
         if self.seconds is not None:
-            # The largest unit that divides the time, at least twice: 60s, 5m and 48h, but 90s.
+            # The largest unit of which the time is a multiple, by 2 or more: 60s, 5m and 48h, but 90s.
             size, unit = next(
                 (size, unit)
                 for size, unit in ((3600.0, "h"), (60.0, "m"), (1.0, "s"))
@@ -79,8 +79,8 @@ class Size(NamedTuple):
 def coerced(name: str, kind: Any, value: Any) -> Any:
     """Convert the value that a Python user passes for the option `name` to the type `kind`.
 
-    Depending on the option, text becomes a path, seconds a limit, a tuple a size, a number the name of a rule, and
-    arrays an image or samples. Raises UsageError or DataError for other types.
+    Depending on the option, text becomes a path, a number of seconds becomes a limit, a tuple a size, an integer the
+    name of a rule, and an array an image or samples. Raises UsageError or DataError for other types.
     """
     if name == "data":
         return _samples(value)
