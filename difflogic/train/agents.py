@@ -163,7 +163,7 @@ class Agents(Session[Member, AgentRun]):
             raise BrokenOffError
 
     def _accept(self, means: Sequence[float | None]) -> list[bool]:
-        """Return, for each agent, whether it also passes the final episodes; all False if too few reach it."""
+        """Return whether each agent reaches the threshold in final episodes too; all False if too few `means` do."""
         least = self.config.evaluation.threshold
         good = [mean is not None and mean >= least for mean in means]
         if not 0 < self.stop_when_solved <= sum(good):

@@ -203,7 +203,7 @@ class Automata(Session[Replica, Run]):
             self.complete = self._run_passes(prune=False)
 
     def _run_passes(self, prune: bool = True) -> bool:
-        """Run the finishing passes on the best circuit, then on the last circuits; return whether one passes them."""
+        """Run the finishing passes on the best, then the last circuits, until they succeed; return whether they did."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
             return passes is not None

@@ -94,7 +94,7 @@ def learned_once(config: Config) -> Config:
 
 
 def can_be_finished(config: Config) -> bool:
-    """Return whether finishing passes apply: one image for one initial state, trained with a search."""
+    """Return whether finishing passes apply: a synchronous task of one image and one initial state, with a search."""
     task = config.task
     is_image = task.target == "picture" and task.judged_steps == (task.steps,) and job.start(config) is not None
     return is_image and config.search.begin > 0 and not config.train.asynchronous

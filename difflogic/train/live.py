@@ -16,7 +16,7 @@ from difflogic.train import results
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.replica import Replica, best_of
 
-if TYPE_CHECKING:  # half of its imports are for agents alone
+if TYPE_CHECKING:  # these modules import many others that only agents need
     from difflogic.policies.member import Member
 
 FRAME_S = 0.5

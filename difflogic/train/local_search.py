@@ -77,7 +77,7 @@ def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainS
     epoch, gates, costs = before.epoch + 1, _functions(job, before), before.costs.copy()
     words = search.draw(job.config.seed, epoch, rounds)
     guide = search.NO_GUIDE
-    if rounds == search.ROUNDS:  # for more samples than in a train step it would take longer than all rounds
+    if rounds == search.ROUNDS:  # with more grids than in a train step, the guide would take longer than the rounds
         guide = search.promising(gates, local_search.slopes(gates, costs))
     local_search.search(gates, costs, words, search.costs_rise(epoch, rounds), guide)
     logits, rows = before.logits.copy(), slice(job.circuit.gates)

@@ -17,7 +17,7 @@ from difflogic.runs.journal import Row
 from difflogic.train.replica import Replica
 from difflogic.train.signals import Stop
 
-if TYPE_CHECKING:  # half of its imports are for agents alone
+if TYPE_CHECKING:  # these modules import many others that only agents need
     from difflogic.policies.member import Member
     from difflogic.policies.rows import PolicyRow
 

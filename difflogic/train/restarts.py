@@ -50,7 +50,7 @@ AnyConfig = Config | PolicyConfig
 SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": None}
 """Mapping from the options of a request for several attempts to their values for a single attempt."""
 RESERVE = 10.0
-"""Maximum number of seconds that are reserved for the finishing passes; also at most a tenth of the time limit."""
+"""Number of seconds reserved for the finishing passes, but at most a tenth of the time limit."""
 LOOK = 10
 """Maximum number of epochs between evaluations in training until solved, since only evaluations find solutions."""
 RESULTS = (
@@ -324,7 +324,7 @@ def _copy_best(result: Attempts, out: Path) -> None:
             files.write_atomically(out / name, file.read_bytes())
     best = result.best
     if isinstance(best, Run) and best.best.config.model != best.config.model:
-        # A circuit that finishing passes changed has a separate configuration, which commands read beside circuit.json.
+        # Finishing passes change the shape of a circuit, so commands that read circuit.json need the new configuration.
         files.write_atomically(out / "config.toml", best.best.config.to_toml().encode())
     files.write_atomically(out / results.SUMMARY, result.summary.encode())
 

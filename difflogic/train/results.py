@@ -31,7 +31,7 @@ def write(
 
 
 def images(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict[str, bytes]:
-    """Return images by file name: a rollout of the best model from its first grid, and the curves of all models."""
+    """Return images by file name: a rollout of the best model from its first evaluation grid, and all loss curves."""
     member, circuit = member_of(members, best), best.circuit
     # A circuit that finishing passes changed has a separate configuration.
     is_own = best.config.model != member.job.config.model

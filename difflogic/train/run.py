@@ -33,7 +33,7 @@ from difflogic.runs.journal import Row, read_rows
 from difflogic.train import live, results, start
 from difflogic.train.replica import Replica, best_of, member_of
 
-if TYPE_CHECKING:  # half of its imports are for agents alone
+if TYPE_CHECKING:  # these modules import many others that only agents need
     from difflogic.policies.member import Member
 
 M = TypeVar("M", bound="Replica | Member")

@@ -171,7 +171,7 @@ def hardening_request(
         config=hardening(source.config, search, epochs, eval_interval),
         init_from=run,
         data=source.data(),
-        # At the first evaluation without mismatches, the remaining gates are set, which keeps the hard circuit.
+        # The run stops at the first evaluation without mismatches; `decide` then converges all gates to that circuit.
         stop_when_solved=1,
         decide=not search,
         **others,

@@ -113,7 +113,7 @@ class Session(ABC, Generic[M, R]):
 
     @abstractmethod
     def report(self, evaluate: bool = False, leaving: bool = False) -> None:
-        """Write and report new rows; `evaluate`: evaluate and save too; `leaving`: last call. Raises BrokenOffError."""
+        """Write and report new rows; if `evaluate`, evaluate and save; `leaving`: last call. Raises BrokenOffError."""
 
     @abstractmethod
     def state(self) -> Checkpoint[Any]:

@@ -89,7 +89,7 @@ def _start_grids(config: Config, file: Path | None) -> Grids | None:
 def _with_logits(expected: Circuit, source: Circuit, path: Path | None, seed: int) -> Circuit:
     """Return the circuit of the source run if it has the shape of `expected`. Raises CheckpointError otherwise.
 
-    Fixed wires become the first of their candidates, the others being sampled from `seed`.
+    If `expected` has candidates, a fixed wire of the source becomes the first one; `seed` samples the others.
     """
     if expected.candidates == 1:
         source = source.chosen
@@ -147,7 +147,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
 
 
 def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]:
-    """Return the best model of a run that resumes after `epoch`, or None if it is newer or damaged; and a notice."""
+    """Return the best model of a run that resumes after `epoch`, or None if it is newer or damaged, and any notice."""
     file = folder.path / checkpoint.BEST
     if not file.exists():
         return None, None

@@ -245,7 +245,7 @@ def turned(probes: Bits) -> Bits:
 
 
 def tiled(probes: Bits, high: int, wide: int) -> Bits:
-    """Join grids side by side to larger grids of `high` x `wide` cells, and drop grids that are left over.
+    """Join grids side by side into larger grids of `high` x `wide` cells, and drop grids that are left over.
 
     If there are too few grids to fill one larger grid, grids are repeated. A result has at least the size of a grid.
     """

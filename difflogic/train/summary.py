@@ -31,7 +31,7 @@ from difflogic.train import stalled
 from difflogic.train.replica import Replica
 from difflogic.train.success import LARGE, on_other_grids
 
-if TYPE_CHECKING:  # half of its imports are for agents alone
+if TYPE_CHECKING:  # these modules import many others that only agents need
     from difflogic.policies.member import Member
     from difflogic.train.run import Run
 

@@ -167,11 +167,11 @@ class Trainer(Generic[R]):
     def _fresh(self, request: TrainRequest, observer: Observer, rules: Rules) -> Session[Any, Any]:
         config = request.whole
         if isinstance(config, PolicyConfig):
-            from difflogic.train.agents import Agents  # half of its imports are for agents alone
+            from difflogic.train.agents import Agents  # imports modules that only agents need
 
             return Agents.fresh(request, config, self.placement, observer)
         engine, population = self.placement.engine.info, request.population
-        is_slow = engine.engine != "gpu"  # a GPU plans its memory itself, and its speed is not known
+        is_slow = engine.engine != "gpu"  # the GPU engine plans its own memory, and the speed of a GPU is unknown
         if is_slow:
             memory.check_processor(config, population, engine.variant.get("threads", 1))
         own = self._task(config)
