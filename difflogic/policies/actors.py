@@ -176,7 +176,7 @@ class LogicActor:
         self.thermometer = _thermometer(gates, spaces, seen)
         self._actions, self._continuous, self.memory = spaces.actions, spaces.continuous, spaces.memory
         circuit, steps, self._votes = self._begun(config, spaces, device)
-        # Soft inputs of several candidates deviate so much from bits that gradients at the bits are better.
+        # With several candidates, the soft inputs of gates are far from 0 and 1. Gradients at the hard bits are better.
         is_rewired = isinstance(config, ClassifierConfig) and config.policy == "logic" and circuit.candidates > 1
         is_hard = gates.forward == "hard"
         self.layer = nn.Logic(circuit, steps, hard=is_hard, device=device, by_layer=is_hard and is_rewired)
@@ -239,7 +239,7 @@ class LogicActor:
         self._updates.assign(0 * self._updates.numpy())
 
     def rewire(self, features: Floats, loss: Callable[[Tensor, slice], Tensor], generator: np.random.Generator) -> None:
-        """Replace improbable candidates by the gradients of `loss(preferences, rows)` for `features`; see `rewired`."""
+        """Replace improbable candidates, see `rewired`; `loss(preferences, rows)` of `features` gives the gradients."""
 
         def gradient(bits: npt.NDArray[Any], rows: slice) -> npt.NDArray[Any]:
             y = Tensor(bits, self._updates.device, requires_grad=True)

@@ -75,7 +75,7 @@ class AutomatonActor(LogicActor):
         self._chance = np.random.default_rng(config.seed)
         inner = shape.side - 2
         # One product with a matrix, `[cells * channels, actions]`, counts all votes. A border cell has rows of 0. With
-        # two actions, the four channels of an inner cell have the rows 1 0, 1 0, 0 1 and 0 1.
+        # two actions and four channels, an inner cell has the rows 1 0, 1 0, 0 1 and 0 1.
         within = np.pad(np.ones((inner, inner)), 1)
         votes = np.multiply.outer(within, np.eye(spaces.actions).repeat(group, axis=0))
         matrix = Tensor(votes.reshape(-1, spaces.actions), device)

@@ -52,7 +52,7 @@ class RolloutBuffer:
         self, observations: Floats, features: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats,
         ends: Flags,
     ) -> None:  # fmt: skip
-        """Add one step of all copies; `ends` marks ended episodes, and `rewards` include values of truncated rests."""
+        """Add a step of all copies; `ends` marks ended episodes, `rewards` include bootstrap values at truncations."""
         row = len(self._rows)
         self._rows.append((observations, features, actions, log_probs))
         self._rewards[row], self._ends[row] = rewards, ends

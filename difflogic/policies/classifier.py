@@ -25,7 +25,7 @@ AT_ONCE, AT_ONCE_COLUMNS = 1024, 64
 REWIRING_UPDATES, REWIRING_ROWS = 200, 2048
 """Number of updates after which candidates are replaced, and of training rows whose gradients select new ones."""
 SHIFTED = 0.5
-"""Share of images that are shifted at random, also by 0 pixels, if the maximum is above 0."""
+"""Probability that an image gets a random shift, which may be 0 pixels, if `table.shift` is above 0."""
 SAMPLED = 10_000
 """Approximate number of training rows for an evaluation during training, if there are no validation rows."""
 

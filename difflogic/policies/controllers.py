@@ -125,7 +125,7 @@ def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = s
     count, smaller = codes.shape[1], synthesis.pruned(controller, codes, on_pass)
     least = score(controller, *trials).mean
     for share in SHARES:
-        # Take the fewest codes with that share of the steps: of codes with 0.6, 0.3 and 0.1, two make up 0.85.
+        # Take the fewest codes with that share of the steps: if codes have 0.6, 0.3 and 0.1, a share of 0.85 needs two.
         fewer = 1 + int(np.searchsorted(shares.cumsum(), share))
         if fewer >= count or smaller.stopped:
             continue

@@ -40,7 +40,7 @@ NAME = re.compile(r"-v\d+$")
 MOST_NUMBERS = 4096
 """Maximum number of values in an observation."""
 MOST_VALUES = 1024
-"""Maximum number of values of an observed integer; with more values, it gets no thresholds between all of them."""
+"""Maximum number of values of an observed integer that has a threshold between each value and the next."""
 
 
 def library() -> Any:

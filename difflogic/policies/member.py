@@ -97,7 +97,7 @@ class Member:
         return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
 
     def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
-        """Train for `iteration` (from 0) after `elapsed_s` of training; call `working` after every step."""
+        """Train iteration `iteration` (from 0), which begins after `elapsed_s`; call `working` after every step."""
         begin, steps = time.monotonic(), self.agent.iteration_steps
 
         def stepped(environments: Environments, over: np.ndarray) -> None:
@@ -130,7 +130,7 @@ class Member:
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """Score an agent on episodes of its seed + `offset`, a classifier on validation (`offset`: held-out) rows."""
+        """Score an agent on episodes of seed + `offset`, a classifier on validation or, if `offset`, held-out rows."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset

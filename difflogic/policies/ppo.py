@@ -124,7 +124,7 @@ class PPO(Chooser):
             yield (copies * np.arange(steps)[:, None] + some).reshape(-1)
 
     def _rate_share(self, spread: float) -> float:
-        """Return the factor of the gates' learning rate, below 1 if `spread`, that of the advantages, is small."""
+        """Return the gates' learning-rate factor, below 1 if `spread`, the advantages' standard deviation, is small."""
         # The advantages of an agent that makes no mistakes are only the critic's errors. Normalized by their own small
         # spread (or by Adam, which divides by the size of gradients), they would have the effect of real advantages,
         # and the agent would unlearn.

@@ -93,7 +93,7 @@ def _rewired_layer(layer: Circuit, bits: Array, d_y: Array, generator: np.random
 def _replace(wires: Array, logits: Array, pool: Array, gains: Array) -> None:
     """Replace candidates `wires [2, n, k]` and their `logits` in place by inputs `pool [m]` with `gains [2, n, m]`.
 
-    The inputs with the largest gains, if above 0, replace the least probable candidates, if more than GAP behind.
+    Inputs with the largest gains above 0 replace the least probable candidates that are more than GAP below the best.
     """
     gains[(wires[..., None] == pool).any(axis=2)] = -np.inf
     count = min(logits.shape[-1], len(pool))
