@@ -61,7 +61,7 @@ def watch(
         wrong.append(np.count_nonzero(differs, axis=(1, 2, 3)))
         if step in drawn_steps:
             frames[step] = visible[0].copy()
-    # Cells under the last damage are always wrong.
+    # Cells under the last damage are 0 in any circuit, whatever the target.
     outside = differs.copy()
     if damaged:
         outside[:, *damaged] = False
@@ -93,7 +93,7 @@ class Measure:
         cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
         """Return a measure of the final mismatches in rollouts of equal length; `more` is added to its values."""
-        # Rollouts with other fire masks count as additional samples.
+        # Repeated asynchronous rollouts count as additional samples.
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
         total, values = int(wrong[-1].sum()), samples * records[0].values

@@ -22,7 +22,7 @@ from difflogic.evaluation.rollout import DamagePlan, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3
-"""Number of asynchronous rollouts, with different fire masks, from each of several random initial states."""
+"""Number of batches of asynchronous rollouts, each with new random initial states and new fire masks."""
 FIXED_DRAWS = 16
 """Number of asynchronous rollouts, with different fire masks, from a single initial state."""
 FIRE_RATE = 0.6
@@ -119,7 +119,7 @@ class EvaluationContext:
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
-        """Compare rollouts from all initial states with the target; repeat asynchronous ones with other fire masks."""
+        """Compare rollouts from all initial states with the target; repeat asynchronous ones with fresh random keys."""
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         # With one initial state the masks are the only random numbers.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
@@ -127,7 +127,7 @@ class EvaluationContext:
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]
 
     def soft_loss(self, test: int) -> float:
-        """Return the soft circuit's summed squared error after T steps, the mean over the initial states of `test`."""
+        """Return the soft circuit's sum of squared errors after T steps, averaged over the initial states of `test`."""
         task, train = self.own.task, self.config.train
         start_key, mask_key = self.keys(test)
         start = fresh_starts(self.own, self.starts if self.draws_starts else 1, start_key)

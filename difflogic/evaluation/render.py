@@ -36,7 +36,7 @@ FILM_FRAMES, STRIP_FRAMES = 200, 8
 
 @dataclass(frozen=True)
 class RenderSpec:
-    """Specification of a rollout to draw; the default of a field that is None is the value from training."""
+    """Specification of a rollout to draw; a field that is None has the value from training."""
 
     size: tuple[int, int] | None = None
     """Rows and columns of the grid."""

@@ -1,7 +1,7 @@
 """Tests of a trained circuit; each test returns a Measure, or None if it does not apply to the circuit's task.
 
-Sources: the evaluations in the notebook of the paper's authors (a grid four times as large for 4T steps, faults,
-self-healing, 4000 asynchronous steps with damage after each step), and similar evaluations for other tasks.
+Sources: the evaluations in the notebook of the paper's authors (a grid with sides four times as long for 4T steps,
+faults, self-healing, 4000 asynchronous steps with damage after each), and similar evaluations for other tasks.
 """
 
 import math
