@@ -1,10 +1,10 @@
-// Clip by element (no effect after a clip by the norm), then AdamW, then coefficients and hard gates of the new logits.
+// Clip by element, update the logits with AdamW, and compute the coefficients and hard gates of the new logits.
 //
 //     g = clip(g)    mu = b1*mu + (1-b1)*g    nu = b2*nu + (1-b2)*g*g
 //     p -= lr_e * (mu/(1-b1^t) / (sqrt(nu/(1-b2^t)) + eps) + decay*p)
 //     lr_e = lr * (1 - (1 - lr_end) * min(max(e - from, 0), length) / length), length = to - from
-// An input-wise gate has four numbers (each with g, mu, nu), one for each row of its truth table. A logit is a sum of
-// them: half of number r is added if the logit's gate function is 1 in row r, else subtracted.
+// An input-wise gate is trained by four numbers (each with g, mu, nu), one per row of its truth table. A logit is a sum
+// of these: half of number r is added if the logit's gate function is 1 in row r, otherwise subtracted.
 // Reference: difflogic/reference/kernels/adamw.py
 // Dispatch: x = ceil(parameter rows / WG); y = model.
 // Shapes, per model: control [8]; gradients, logits, mu, nu [parameter rows, 16]; coefficients, gate_ids as in

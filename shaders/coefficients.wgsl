@@ -1,4 +1,4 @@
-// Coefficients of soft gates, and ids of hard gates, from uploaded logits.
+// Compute the coefficients of soft gates, and the ids of hard gates, from uploaded logits.
 //
 //     coefficients = softmax(logits) @ TABLE    gate_id = argmax(logits)
 // Reference: difflogic/reference/kernels/coefficients.py

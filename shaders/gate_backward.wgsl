@@ -1,7 +1,7 @@
-// Backward pass of one CA step, all levels fused: the adjoint of a state -> the adjoint of the previous state.
+// Backward pass of one CA step, all levels fused: adjoint of a state -> patch adjoints of the previous state.
 //
 //     d_a = d*(ca + cab*b)    d_b = d*(cb + cab*a)    moments += (d, d*a, d*b, d*a*b)
-// The adjoint of a state is gathered from the patch adjoints of the previous dispatch: no scatter, no atomics. A
+// The adjoint of a state is gathered from the patch adjoints of the previous dispatch, without scatter or atomics. A
 // partial sum belongs to a quarter of the chunks of a block, which one workgroup adds in order: common/moments.wgsl.
 // Reference: difflogic/reference/kernels/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT two or four times as many.
@@ -47,7 +47,7 @@ fn edge_index(model: u32, place: u32) -> u32 {
 fn wire(model: u32, place: u32) -> vec2<u32> { return edges[edge_index(model, place)].wires; }
 fn instance_at(model: u32, place: u32) -> u32 { return edges[edge_index(model, place)].instance; }
 
-// Used if nodes are recomputed.
+// Value of the state before the step, if nodes are recomputed.
 fn state_value(index: u32) -> f32 {
     return bitcast<f32>(kept[index / CELLS_PER_CHUNK][index / 4u % 4u][index % 4u]);
 }
@@ -117,7 +117,7 @@ fn main(
             if SPLIT == 1u { workgroupBarrier(); }
             chunk_barrier();
             send_patches(model, chunk, slots, thread);
-            // Barrier before scratch is overwritten. A card usually has a workgroup for each tile.
+            // Barrier before scratch is overwritten. A GPU usually has a workgroup for each tile.
             if SPLIT == 0u || part + 1u < at.end_part || group + workgroups.x < at.end * each { step_barrier(); }
         }
     }

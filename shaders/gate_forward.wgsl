@@ -20,7 +20,7 @@
 #import common/soft.wgsl
 #import common/forward.wgsl
 
-// What the imported files need of a kernel.
+// Functions that the imported files need.
 fn node_value(node: u32, base: u32, quarter: u32) -> Four { return stored(node, shape.nodes, base, quarter); }
 fn writes_nodes() -> bool { return KEEP == 1u; }
 fn state_value(index: u32) -> f32 { return state[index]; }

@@ -35,7 +35,7 @@ fn sum_share(model: u32, gate: u32, share: u32, part: u32) -> vec4<f32> {
     let level = level_of(gate);
     let first = level.x + (gate - level.z) * level.w;
     var sum = vec4<f32>();
-    // With 5 blocks of 4 quarters, share 0 adds quarters 0, 8 and 16, share 3 3, 11 and 19, share 4 4 and 12.
+    // With 5 blocks of 4 quarters, share 0 adds quarters 0, 8 and 16, share 3 adds 3, 11 and 19, share 4 adds 4 and 12.
     for (var quarter = share; quarter < 4u * shape.blocks; quarter += SHARERS) {
         let at = (model * 4u * shape.blocks + quarter) * shape.instances + first;
         for (var replica = 0u; replica < level.w; replica++) { sum += partials[(at + replica) * record() + part]; }
@@ -50,7 +50,7 @@ fn is_stuck(model: u32, gate: u32) -> bool {
     return stuck_gate(split_second(key), gate) > 0u;
 }
 
-// Put the gradients of `count` logits of a row, from `first` on, whose shares in their softmax have the adjoints `d`.
+// Store the gradients of `count` logits of a row from `first` on; `d` are the adjoints of their softmax.
 fn put_gradients(model: u32, row: u32, first: u32, count: u32, d: array<f32, 16>, stuck: bool) {
     var d_share = d;
     var share = choice(logits[model * parameter_rows() + row], first, count).share;
@@ -95,7 +95,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         put_gradients(model, shape.gates + first / GATES, first % GATES, CANDIDATES, d, stuck);
     }
     if gate + 1u < shape.gates { return; }
-    // The last row has no more wires.
+    // Set the rest of the last row, which belongs to no wire, to zeros.
     for (var i = 2u * CANDIDATES * shape.gates; i < (parameter_rows() - shape.gates) * GATES; i++) {
         gradients[model * parameter_rows() + shape.gates + i / GATES][i % GATES] = 0.0;
     }

@@ -12,7 +12,7 @@
 
 // Mask of the samples of a group whose squares contain the cell.
 fn hit(model: u32, cell: u32) -> u32 {
-    // The batch's initial states come from the soft pass, already damaged, then with flipped bits and stuck cells.
+    // The batch's initial states come from the soft pass, which has applied the damage and faults of step 0.
     if mark.step == 0u && cell / shape.grid >= shape.probe_groups { return 0u; }
     let place = vec2<u32>(cell % shape.grid / shape.width, cell % shape.width);
     var bits = 0u;

@@ -22,7 +22,7 @@ alias Four = vec4<u32>;
 
 #import common/forward.wgsl
 
-// A card has an instruction for any function of three words; this form requires three such instructions.
+// Many GPUs have an instruction for any bitwise function of three words; this form needs three of these.
 fn gate(c: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
     return c.xxxx ^ (c.yyyy & a) ^ ((c.zzzz ^ (c.wwww & a)) & b);
 }
@@ -40,7 +40,7 @@ fn mixed(model: u32, gate: u32, place: u32, side: u32, base: u32, quarter: u32) 
     return stored(candidate(model, place, chosen)[side], shape.nodes, base, quarter);
 }
 
-// What the imported files need of a kernel.
+// Functions that the imported files need.
 fn writes_nodes() -> bool { return false; }
 fn state_value(index: u32) -> u32 { return words[index]; }
 fn put_next(index: u32, value: u32) { next_words[index] = value; }

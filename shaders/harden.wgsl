@@ -1,5 +1,5 @@
-// Coefficients of an epoch with hardening or stuck gates: those of a constant for a stuck gate, of the hard gate if it
-// is sampled, else of the softmax. The wires of a hard gate are hard too.
+// Coefficients of an epoch with hardening or stuck gates. A stuck gate has those of a constant, a gate sampled as hard
+// those of its most probable function, any other those of the softmax. The wires of a hard gate are hard, too.
 //
 //     key = fold_in(split(train_key)[1], STREAM)    hard: 16 high bits of word `gate` of bits(key) < share
 //     share = peak * min(max(epoch - first, 0), length) / length, all integers

@@ -1,4 +1,4 @@
-// Compute targets by a rule: the target of channel 0 is one generation from channel 0 of the initial state.
+// Compute targets by a rule: the target of channel 0 is the next generation of channel 0 of the initial state.
 // Reference: difflogic/reference/kernels/rule_target.py
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, 1, 16]. rule [512], 0 or 1, for all models.

@@ -1,4 +1,4 @@
-// Initial states that are always the same.
+// Copy one initial state to all samples, in every epoch.
 // Reference: difflogic/reference/kernels/same_start.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; same [H*W, C], for all models.

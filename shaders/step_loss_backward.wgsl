@@ -1,4 +1,4 @@
-// Add the adjoint of an earlier loss to those of later steps, at the places where `loss` writes that of the last loss.
+// Add the adjoint of an earlier loss to those of later steps, at the centres of patches, where `loss` writes its own.
 // Reference: difflogic/reference/kernels/step_loss_backward.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_patches [chunks, C * adjoints, 16].

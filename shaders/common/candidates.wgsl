@@ -3,7 +3,7 @@
 // A gate's record in `coefficients` and `partials` is one vec4 for its function and, with k candidates per input, k / 2
 // vec4s for the candidates: k numbers of input a, then k of input b.
 
-// 1: the wiring is fixed, and a record is one vec4.
+// Number of candidates per input, k. If it is 1, the wiring is fixed, and a record is one vec4.
 override CANDIDATES: u32 = 1u;
 
 // Length of a record in vec4s, and of an edge in rows: the first row, then one row per two candidates.

@@ -1,4 +1,4 @@
-// Backward pass of gates with candidates. Needs common/soft.wgsl, common/candidates.wgsl, all needs of d_gates.wgsl.
+// Backward pass of gates with candidates. Needs common/soft.wgsl, common/candidates.wgsl, and what d_gates.wgsl needs.
 
 // Nodes and slots of a candidate, in the fields `wires` and `slots` or in the four fields after them.
 fn edge_candidate(model: u32, place: u32, i: u32) -> vec4<u32> {

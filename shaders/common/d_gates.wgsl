@@ -12,7 +12,7 @@ fn send(edge: Edge, c: vec4<f32>, d: vec4<f32>, a: vec4<f32>, b: vec4<f32>, quar
     return moments(d, a, b);
 }
 
-// Every `step`-th gate from `first` on, in all sixteen cells; no index depends on a loop, which is slow on software.
+// All gates of a worker in a level, in sixteen cells. Quarters are unrolled: indices from a loop are slow on software.
 fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
     // `order` in difflogic/gpu/wiring.py sorts a level's gates by what they read as a: of pairs (0,1), (1,2), (2,3)
     // each b is the next gate's a, and half of the loads are saved if an invocation processes all gates in turn.
@@ -41,7 +41,7 @@ fn turn_before(turn: Turn) -> Turn {
     return Turn(number, 0u, shape.level_table[max(number, 1u) - 1u]);
 }
 
-// Gate of an invocation in a turn. Past a level's last gate it is the last gate, past the last level any gate.
+// Edge of an invocation's gate in a turn: past a level's last gate that of the last gate, past the last level any edge.
 fn turn_edge(model: u32, turn: Turn, thread: u32) -> Edge {
     return edges[edge_index(model, turn.level.x + min(turn.start + thread, turn.level.y - 1u))];
 }

@@ -1,5 +1,5 @@
-// Adjoints that a backward step passes on for each cell, [models, chunks, C * adjoints, 16]: those of its patch nodes,
-// or one per channel if a device cannot bind those of all patches: then `d_start` has gathered them.
+// Adjoints that a backward step passes on for each cell, [models, chunks, C * adjoints, 16]: those of its patch nodes.
+// If a device cannot bind those of all patches, `d_start` has gathered them, and there is one adjoint per channel.
 
 fn d_patch_index(model: u32, cell: u32, node: u32) -> u32 {
     let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;

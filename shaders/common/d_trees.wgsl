@@ -58,7 +58,7 @@ fn tree_adjoints(
         let right = d2 * (c[2].z + c[2].w * a2) + d3 * (c[3].z + c[3].w * a3);
         put_slot(to0.y, slots, j, left + right);
 
-        // All loads precede the first store: a card waits once.
+        // All loads precede the first store, so that a GPU waits only once.
         let to = sums + k * shape.instances;
         var before = array<vec4<f32>, 7>();
         for (var g = 0u; g < rolled_unless_split(7u); g++) { before[g] = partials[to + i[g]]; }

@@ -7,7 +7,7 @@ fn candidate(model: u32, place: u32, i: u32) -> vec2<u32> {
     return wires[(model * shape.instances + place) * CANDIDATES + i];
 }
 
-// Forward every instance is in its own place and, under SPLIT, `wires` name places in `near`.
+// In the forward pass, the place of an instance is its number. Under SPLIT, `wires` are indices in `near`.
 fn wire(model: u32, place: u32) -> vec2<u32> { return candidate(model, place, 0u); }
 fn instance_at(model: u32, place: u32) -> u32 { return place; }
 fn near_input(level: u32, node: u32) -> u32 { return node; }
@@ -26,7 +26,7 @@ fn main(
         let task = group / each;
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
-        // Kept nodes have a place for every chunk; else the workgroup's scratch.
+        // Stored nodes have a place for every chunk; otherwise nodes are in the workgroup's scratch memory.
         let base = first_place(select(workgroup.x / each, task, writes_nodes()) * shape.nodes, lane);
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
@@ -40,7 +40,7 @@ fn main(
             }
             put_next(((model * shape.chunks + chunk) * shape.outputs + channel) * CELLS_PER_CHUNK + i, value);
         }
-        // Before scratch is written again. A card mostly has a workgroup for each tile.
+        // Barrier before scratch is overwritten. A GPU usually has a workgroup for each tile.
         if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
     }
 }

@@ -20,8 +20,8 @@ fn neighbour(cell: u32, dy: i32, dx: i32) -> u32 {
     return (grid * shape.height + u32(row)) * shape.width + u32(col);
 }
 
-// Index of a value in the state of a step, [models, chunks, C, 16]. The sixteen cells of a chunk lie side by side in each
-// channel: neighbouring invocations read neighbouring numbers.
+// Index of a value in the state of a step, [models, chunks, C, 16]. The sixteen cells of a chunk are adjacent in each
+// channel, so that neighbouring invocations read adjacent values.
 fn state_index(model: u32, cell: u32, channel: u32) -> u32 {
     let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;
     return (chunk * shape.channels + channel) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK;

@@ -1,4 +1,4 @@
-// Levels after the trees under SPLIT, which pass values on in workgroup memory. Has the needs of common/step.wgsl.
+// Levels after the trees under SPLIT, which pass values on in workgroup memory. Needs what common/step.wgsl needs.
 
 // WG gates of level `number`, from `start` on; past the last level, the last level is repeated.
 struct Turn { number: u32, start: u32, level: vec4<u32> }
@@ -27,8 +27,8 @@ fn do_turn(turn: Turn, g: Gate, base: u32, thread: u32) {
     workgroupBarrier();
 }
 
-// All levels after the trees, under SPLIT. The next gate is known without waiting for a value, so its wires and form
-// are loaded two turns ahead. Two turns are unrolled, so that neither waits for its loads to be copied.
+// All levels after the trees, under SPLIT. The next gates do not depend on values, so that their wires and forms are
+// loaded two turns ahead. The loop contains two turns, since copying a gate between variables would wait for its load.
 fn evaluate_split(model: u32, base: u32, thread: u32) {
     var first = Turn(shape.tree_levels, 0u, shape.level_table[shape.tree_levels]);
     var second = turn_after(first);

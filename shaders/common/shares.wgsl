@@ -1,6 +1,6 @@
 // Shares of candidates in `coefficients`. Needs `coefficients`, common/candidates.wgsl.
 
-// Write the shares of a wire, which is twice its gate, and 1 more for input b: of the logits, or of the best alone.
+// Write a wire's shares (wire 2 * gate is input a, 2 * gate + 1 is input b): the softmax or, if `is_hard`, one-hot.
 fn put_shares(model: u32, wire: u32, first: u32, made: Choice, is_hard: bool) {
     var share = made.share;
     let to = wire % 2u * CANDIDATES;

@@ -18,8 +18,8 @@ fn near_input(level: u32, node: u32) -> u32 {
     return near_level(level - 1u) + node - node_of(shape.level_table[level - 1u].x);
 }
 
-// Under SPLIT only the slots of the patch lie in storage, which the last barrier of a step makes visible; those of the
-// two levels that are at work lie in workgroup memory.
+// Under SPLIT only the slots of the patch are in storage, which the last barrier of a step makes visible; those of the
+// two levels in progress are in workgroup memory.
 fn put_slot(slot: u32, base: u32, quarter: u32, d: vec4<f32>) {
     if SPLIT == 1u && slot >= shape.slots {
         near[near_at(slot - shape.slots, quarter)] = d;
@@ -42,12 +42,12 @@ fn sum_slots(fanout: vec2<u32>, base: u32) -> Chunk {
     return Chunk(d0, d1, d2, d3);
 }
 
-// Four cells at a time, where much else is at hand: little code and few registers make it fast.
+// Sum for four cells, used if an invocation needs registers for much else: little code and few registers are faster.
 fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
     var d = vec4<f32>();
     var slot = fanout.x;
     if SPLIT == 1u {
-        // In the same order, but with four loads under way: a patch node has some twenty slots.
+        // In the same order, but with four loads pending at a time: a patch node has some twenty slots.
         for (; slot + 4u <= fanout.y; slot += 4u) {
             let d0 = stored(slot, shape.slots, base, quarter);
             let d1 = stored(slot + 1u, shape.slots, base, quarter);
@@ -60,7 +60,7 @@ fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
     return d;
 }
 
-// Of a node that is no patch node, what its readers in the level behind it sent.
+// Adjoint of a node after the patch: the sum of the slots that its readers in the next level have written.
 fn sum_readers(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
     if SPLIT == 0u { return sum_quarter(fanout, base, quarter); }
     var d = vec4<f32>();
@@ -73,8 +73,8 @@ fn patch_adjoints(model: u32, node: u32, slots: u32, quarter: u32) -> vec4<f32> 
     return sum_quarter(edges[edge_index(model, shape.instances + node)].fanout, slots, quarter);
 }
 
-// The adjoints of all patch nodes of a chunk, to where the neighbours gather them; without perception these are those of
-// the cell's own values. A cell that keeps its old state hands its adjoint on to the centre of its own patch.
+// Store the adjoints of a chunk's patch nodes, which the neighbours then gather; without perception, they are those of
+// the cell's own values. A cell that keeps its old state passes its adjoint on to the centre of its own patch.
 fn send_patches(model: u32, chunk: u32, slots: u32, thread: u32) {
     for (var item = worker(thread); item < shape.patch_nodes * quarters(); item += workers()) {
         let node = item / quarters();

@@ -19,7 +19,7 @@ fn share_of(model: u32, gate: u32, side: u32, i: u32) -> f32 {
     return coefficients[(model * shape.gates + gate) * record() + 1u + k / 4u][k % 4u];
 }
 
-// An input with candidates, in four cells. `place`: of the instance.
+// Value of an input with candidates in four cells; `place` is that of the instance.
 fn mixed(model: u32, gate: u32, place: u32, side: u32, base: u32, quarter: u32) -> vec4<f32> {
     var sum = vec4<f32>();
     for (var i = 0u; i < CANDIDATES; i++) {
@@ -28,5 +28,5 @@ fn mixed(model: u32, gate: u32, place: u32, side: u32, base: u32, quarter: u32) 
     return sum;
 }
 
-// 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
+// 1: the forward pass stores every node's value for the backward pass. 0: the backward pass recomputes them.
 override KEEP: u32 = 1u;

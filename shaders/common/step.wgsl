@@ -1,4 +1,4 @@
-// Values of all nodes of a chunk in one CA step, soft or hard. One is a cell's value; Four are values of four cells, or
+// Values of a chunk's nodes in one CA step, soft or hard. Type One is one cell's value; Four is four cells' values, or
 // a gate's form (common/soft.wgsl, hard_forward.wgsl). References: difflogic/reference/kernels/gate_forward.py and
 // hard_forward.py. Needs `shape`, `masks`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`,
 // `wire(model, place)`, `instance_at(model, place)`, `near_input(level, node)` (index in `near`), `state_value(index)`,
@@ -109,7 +109,7 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
         return;
     }
     // A level reads only what earlier levels wrote, so that one barrier between two levels suffices, and none is needed
-    // if an invocation has a separate chunk.
+    // if each chunk has only one invocation.
     for (var l = shape.tree_levels; l < shape.levels; l++) {
         let level = shape.level_table[l];
         for (var i = worker(thread); i < level.y; i += workers()) {

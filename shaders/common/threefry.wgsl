@@ -50,7 +50,7 @@ fn random_word(key: vec2<u32>, i: u32, count: u32) -> u32 {
     return select(words.y, words.x, i < half);
 }
 
-// The word as a number below `end`: the high word of their product, in which no sum of 16-bit parts exceeds 32 bits.
+// Word i as a number below `end`: the high word of their product, computed from 16-bit parts without overflow.
 fn random_below(end: u32, key: vec2<u32>, i: u32, count: u32) -> u32 {
     let word = random_word(key, i, count);
     let middle = (word >> 16u) * (end & 0xffffu) + (((word & 0xffffu) * (end & 0xffffu)) >> 16u);

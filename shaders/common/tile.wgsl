@@ -1,17 +1,17 @@
-// Division of the work among workgroups. This is scheduling only: no result depends on it.
+// Division of the work among workgroups, on which no result depends.
 //
 // A workgroup processes LANES chunks: invocation t computes every (WG / LANES)-th gate of chunk t % LANES. On software
-// LANES = WG is best: invocations then need no barriers, which take microseconds there. On a card, many invocations on
+// LANES = WG is best: invocations then need no barriers, which take microseconds there. On a GPU, many invocations on
 // few cells are best, without storage barriers, which wait for memory that all workgroups share. Under SPLIT four
 // workgroups share a chunk, a quarter each, or two workgroups, two quarters each: an invocation then loads a gate once
 // for eight cells. Levels pass values on in workgroup memory.
 
-// 1: workgroups share a chunk.
+// 1: several workgroups share a chunk.
 override SPLIT: u32 = 0u;
 // Number of quarters of a chunk per workgroup under SPLIT: 1 or 2.
 override QUARTERS: u32 = 1u;
 
-// End of a loop that a card should unroll, to issue the loads of all turns together or keep an array in registers.
+// End of a loop that GPUs should unroll, to issue the loads of all iterations together or keep an array in registers.
 fn rolled_unless_split(end: u32) -> u32 {
     if SPLIT == 1u { return end; }
     return rolled(end);
@@ -53,7 +53,7 @@ fn place_of(item: u32, count: u32, base: u32, quarter: u32) -> Place {
     return Place(base + four / 4u, four % 4u);
 }
 
-// Storage written by the invocations of a chunk becomes visible to all of them.
+// Make storage that the invocations of a chunk have written visible to all of them.
 fn chunk_barrier() {
     if LANES < WG { storageBarrier(); }
 }

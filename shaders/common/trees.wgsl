@@ -52,7 +52,7 @@ fn patch_at(channel: u32, f: u32) -> u32 {
     return channel * PATCH + f;
 }
 
-// Node of an instance that has a node.
+// Node of an instance; gates below the root of a tree have none.
 fn node_of(instance: u32) -> u32 {
     return shape.patch_nodes + instance - shape.inner;
 }

@@ -3,7 +3,7 @@
 // Dispatch: x = ceil(words / 30), y = ceil(height / (ROWS - 2 * MARGIN)); at.step generations, at most MARGIN.
 // Shapes: before, after [H, C, words].
 // A workgroup loads a tile of ROWS rows by 32 words. It computes each generation from one half of its memory into the
-// other, which makes a row or column of cells on every side invalid, and stores the inner rows and words. An invocation
+// other, which makes one more row or column of cells on every side invalid, and stores the inner part. An invocation
 // computes STRIP rows of a column of words, from top to bottom, with a window of three rows in registers.
 // The circuit is the function `advance`, which difflogic/gpu/simulation.py generates with a statement per gate and row.
 #import simulation/grid.wgsl
@@ -34,7 +34,7 @@ fn wrapped(i: i32, length: u32) -> u32 {
     return u32(select(rest, rest + i32(length), rest < 0));
 }
 
-// Cells of a row from a column on, as many as two words contain.
+// Up to 32 cells of a row from `column` on, out of two adjacent words.
 fn cells_from(first: u32, column: u32) -> u32 {
     let word = column / 32u;
     let bit = column % 32u;

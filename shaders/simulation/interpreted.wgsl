@@ -1,4 +1,4 @@
-// A circuit of any size, as a table: program [patches + gates + C].
+// Interpreter for a circuit of any size, encoded as a table: program [patches + gates + C].
 //
 // A patch (channel, 0, dy, dx) is stored in the node with its index; a gate (id, a, b, out) reads nodes a and b and
 // writes node out; an output is (node, 0, 0, 0). nodes [slots, workers].

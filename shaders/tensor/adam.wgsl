@@ -1,4 +1,4 @@
-// Adam; gradients are scaled down if the norm of all gradients together exceeds max_norm.
+// Adam step, with gradients scaled down if their global norm exceeds max_norm.
 //
 //     g = g * min(1, max_norm / sqrt(square))    mu = b1*mu + (1-b1)*g    nu = b2*nu + (1-b2)*g*g
 //     p -= rate * (mu/(1-b1^t)) / (sqrt(nu/(1-b2^t)) + eps)

@@ -1,4 +1,4 @@
-// y = sum of x, or of its squares, over an axis; for a long axis, the sums of its parts, which must be summed again.
+// y = sum of x, or of its squares, over an axis. A long axis gives sums of its parts, which need another dispatch.
 // LANES invocations share a sum: each adds every LANES-th entry of a part in order, and a tree adds the results. The
 // order depends on the shape alone. Invocations with different sums are adjacent along the inner axis.
 // Reference: difflogic/tensor/kernels/reduce.py

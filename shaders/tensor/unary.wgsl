@@ -13,7 +13,7 @@ struct Shape { fours: u32 }
 
 override OP: u32;
 
-// Computed with the exponential of a number that is never positive, which does not overflow.
+// The exponent is never positive, so that nothing overflows.
 fn sigmoid(v: vec4<f32>) -> vec4<f32> {
     let small = exp(-abs(v));
     return select(vec4(1.0), small, v < vec4<f32>()) / (1.0 + small);
