@@ -24,17 +24,17 @@ has_vulkan_loader() {
   any_file "$system_root"/{usr/lib,usr/lib/*-linux-gnu*,usr/lib64,usr/local/lib,lib,lib64}/libvulkan.so.1
 }
 
-# Succeeds even where no driver can be had: the reference engine needs none.
+# Succeeds even if no driver can be installed: the CPU and reference engines need none.
 ensure_vulkan() {
   [[ $(uname -s) == Linux ]] || return 0
   if has_vulkan_driver && has_vulkan_loader; then
     return 0
   fi
-  local missing='No Vulkan driver is installed, so only the reference engine can run'
+  local missing='No Vulkan driver is installed, so only the CPU and reference engines can run'
   apt_or_advice "$missing" "${vulkan_packages[@]}" || return 0
   apt_update
   if ! { mesa_from_backports || apt_install "${vulkan_packages[@]}"; }; then
-    say "apt could not install ${vulkan_packages[*]} ($(apt_error)); only the reference engine can run until you run:" \
+    say "apt could not install ${vulkan_packages[*]} ($(apt_error)); only the CPU and reference engines can run until you run:" \
       "sudo apt-get update && sudo apt-get install -y ${vulkan_packages[*]}"
   fi
 }

@@ -155,7 +155,7 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
     """Return the configuration, samples and rule of the target `what`. Raises UsageError, ConfigError or DataError."""
     kind, path = ("samples", Path("data")) if isinstance(what, Dataset) else (_kind(Path(what)), Path(what))
     if refused := [name for name in options if name not in OPTIONS.get(kind, ("set",))]:
-        raise UsageError(f"`{refused[0]}` does not apply to {kind}: drop it.")
+        raise UsageError(f"`{refused[0]}` does not apply to {kind}: omit it.")
     if kind == "a run":
         return _of_run(path)
     rule, samples, notation = rules_of.named(path), None, ""
@@ -293,8 +293,11 @@ def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[
         induced = _synthesized(config, few)
         wrong = None if induced is None else _wrong(induced, rest)
         facts["held_out"] = {"pairs": len(rest), "wrong": wrong}
-        has = "is not found, and not tested on" if wrong is None else f"has {counted(wrong, 'wrong cell')} in"
-        text = f"A rule induced from {len(few)} of them {has} the {len(rest)} that were held out."
+        text = f"No rule was found from {len(few)} of them, so the {len(rest)} held-out ones were not tested."
+        if wrong is not None:
+            text = (
+                f"A rule induced from {len(few)} of them has {counted(wrong, 'wrong cell')} in the {len(rest)} others."
+            )
     return [right, text], facts
 
 

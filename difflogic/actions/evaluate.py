@@ -99,7 +99,7 @@ def evaluate(
         _refuse(others | automata_alone, f"does not apply to the classifier {path}")
         return _of_classifier(path, data, called)
     if isinstance(data, LabelledTable):
-        raise UsageError(f"A table requires a classifier, but {path} is not one: drop --label.")
+        raise UsageError(f"A table requires a classifier, but {path} is not one: omit --label.")
     if source.is_of_agents(path):
         _refuse({"--data": data} | automata_alone, f"is for automata, but {path} contains agents")
         return _of_agents(path, starts or (QUICK_EPISODES if quick else EPISODES), quick, member, damage, called, tell)
@@ -115,7 +115,7 @@ def evaluate(
 
 def _refuse(options: Mapping[str, Any], why: str) -> None:
     if unused := [name for name, value in options.items() if value]:
-        raise UsageError(f"{unused[0]} {why}: drop it.")
+        raise UsageError(f"{unused[0]} {why}: omit it.")
 
 
 def _of_automaton(evaluation: RunEvaluation, html: bool) -> RunResults:

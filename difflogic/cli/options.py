@@ -308,7 +308,7 @@ def checked_placement(placement: Placing | None, selector: str | None, resume: b
     if placement is not None and selector not in (None, "auto"):
         raise UsageError(f"--placement requires --engine auto, got --engine {selector}: give only one of them.")
     if placement is not None and resume:
-        raise UsageError("--placement cannot be used with --resume: drop it, or choose another engine with --engine.")
+        raise UsageError("--placement cannot be used with --resume: omit it, or choose another engine with --engine.")
     return placement or "auto"
 
 

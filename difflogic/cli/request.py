@@ -131,7 +131,7 @@ def agents(
         TrainRequest(**request_fields(given)).check_kind(of_agents=True)
     other, kind, names = ("agents", "automata", OF_AGENTS) if base is None else ("automata", "agents", OF_AUTOMATA)
     if wrong := [written(name) for name in names if given.get(name) is not None]:
-        raise UsageError(f"{wrong[0]} is for {other}, but this trains {kind}: drop it.")
+        raise UsageError(f"{wrong[0]} is for {other}, but this trains {kind}: omit it.")
     own = {name: given[name] for name in ("seed", *OF_AGENTS) if given.get(name) is not None}
     return None if base is None else base.with_(**parse(given["assignments"]) | own)
 

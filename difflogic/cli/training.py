@@ -45,7 +45,7 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     # Other options are rejected if their value is not the default of click.
     if given := [name for name in options if name not in WITH_RESUME and options[name] not in (None, False, (), 0)]:
         names = ", ".join(map(written, given))
-        raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
+        raise UsageError(f"--resume continues a run as it was configured: omit {names}.")
     from difflogic.train.run_request import resumed
 
     changed = {name: options.get(name) for name in ("epochs", "steps", "stop_when_solved", "within")}
@@ -109,7 +109,7 @@ def policy(
     name, base, table = options.get("preset"), None, _table(options)
     if table is not None:
         if options.get("algorithm"):
-            raise UsageError("--algorithm is for agents, but this trains a classifier: drop it.")
+            raise UsageError("--algorithm is for agents, but this trains a classifier: omit it.")
         file, options = options["config_file"], {**options, "data": None, "label": None, "test": None}
         base = None if file is None else PolicyConfig.load(file)
         base = of_table(table, base, options["population"] or 1, options["steps"])
@@ -145,7 +145,7 @@ def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path |
     selector, only_hardware, devices = request.engine, options["require_hardware"], options.get("devices")
     placing = checked_placement(options.get("placement"), selector, resume is not None)
     if devices is not None and (selector is not None or options["placement"] is not None):
-        raise UsageError("--devices cannot be used with --engine, --gpu or --placement: drop them.")
+        raise UsageError("--devices cannot be used with --engine, --gpu or --placement: omit them.")
     if devices is not None and resume is None and request.population < 2:
         raise UsageError("--devices requires a population: give --population of 2 or more, or --engine.")
     earlier = None if resume is None else last_engine(resume)

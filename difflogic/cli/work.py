@@ -61,7 +61,7 @@ def _of_run(path: Path, options: Mapping[str, Any]) -> Examined:
     from difflogic.runs import chosen
 
     if others := [written(name) for name in ("config_file", "assignments") if options[name]]:
-        raise UsageError(f"{path} is a run and has its own configuration: drop {others[0]}, or name a preset.")
+        raise UsageError(f"{path} is a run and has its own configuration: omit {others[0]}, or name a preset.")
     run = chosen.load(path)
     show_choice(run.told)
     batch = {} if options["batch"] is None else {"train": {"batch": options["batch"]}}

@@ -102,7 +102,8 @@ def base_of(request: TrainRequest) -> Config:
     if request.preset is None and (request.target or request.rule or request.rule_table) is not None:
         return presets.image() if request.target is not None else presets.game_of_life()
     raise UsageError(
-        "Nothing to train: give `preset`, as `difflogic presets` lists them, `config`, `target`, `rule` or `data`."
+        "Nothing to train: give one of `preset`, `config`, `target`, `rule`, `rule_table` or `data`. "
+        "`difflogic presets` lists the presets."
     )
 
 
@@ -223,7 +224,7 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
     """Return the grid's height and width: `fixed`, or if that is None, the image's size plus the padding."""
     if fixed is not None:
         if request.padding:
-            raise UsageError("`padding` sets the size of the grid, which is already given: drop one of them.")
+            raise UsageError("`padding` sets the size of the grid, which is already given: omit one of them.")
         return fixed
     width, height = request.size or bits.shape[1::-1]
     sides = height + 2 * request.padding, width + 2 * request.padding

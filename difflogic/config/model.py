@@ -37,17 +37,17 @@ class ModelConfig(Section):
 
     channels: int = field("Bits of a cell, C", WIDTH)
     kernels: int = field("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH)
-    perceive: NetworkConfig = field("A perception kernel: from the 9 cells of a patch to its outputs")
-    update: NetworkConfig = field("From the cell and the C * outputs * K perception outputs to the cell's new C bits")
+    perceive: NetworkConfig = field("Network of a perception kernel: from the 9 cells of a patch to its outputs")
+    update: NetworkConfig = field("Network from the cell and the C * outputs * K perception outputs to the new cell")
     periodic: bool = field("Whether the grid is a torus; otherwise the outside is 0", default=False)
     wiring_per_kernel: bool = field("Whether each kernel has its own wiring, unlike the paper", default=False)
     all_round: bool = field(
-        "Whether the first outputs of the first four kernels read each neighbour, and half of the channels pass "
-        "signals straight on, so that they reach every cell; needs wiring_per_kernel",
+        "Whether the first four kernels together read all neighbours, and half of the channels first pass signals "
+        "straight on, so that these reach every cell; requires wiring_per_kernel",
         default=False,
     )
     input_wise: bool = field(
-        "Whether a gate learns a number per row of its truth table, and sums them to sixteen logits, unlike the paper",
+        "Whether a gate learns a number per row of its truth table, whose sums are its logits, unlike the paper",
         default=False,
     )
     neighbourhood: str = field(
@@ -84,8 +84,8 @@ class ModelConfig(Section):
         require_ascending("held", self.held, 0, self.channels - 1, "channels")
         require(
             len(self.held) < min(self.update.widths[1:]),
-            f"each layer of the update network must have more gates than held channels, {len(self.held)}, got "
-            f"{list(self.update.widths[1:])}.",
+            f"each layer of the update network must have more gates than there are fixed channels, {len(self.held)}, "
+            f"got {list(self.update.widths[1:])}.",
         )
         if self.all_round:
             require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")

@@ -165,7 +165,7 @@ class OwnTask:
         if not isinstance(version, str) or not version:
             raise self._faulty('has no version: expected a text, such as version = "1"')
         own = {name: task[name] for name in self.takes & set(task)}
-        with self._guarded("could not take its settings", ConfigError):
+        with self._guarded("rejects its settings", ConfigError):
             self.task: Task = build(cls, {**settings, **own}, "task.")
         self.settings = Table({name: plain(getattr(self.task, name)) for name in sorted(self.takes)})
 
@@ -189,7 +189,7 @@ class OwnTask:
             "initial": {"logit": 6.0},
         }
         data = plain(merged(merged(default, suits), self.derived(samples)))
-        with self._guarded("requires an invalid configuration"):
+        with self._guarded("returned an invalid configuration from `fields`"):
             return Config.from_dict(data)
 
     def derived(self, samples: Dataset) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class OwnTask:
         return self._drawn(count, stream, seed)
 
     def _drawn(self, count: int, stream: int, seed: int) -> Dataset:
-        with self._guarded(f"could not draw {count} samples"):
+        with self._guarded(f"failed to make {count} samples"):
             samples = _samples(self.task, count, stream, seed)
         if not isinstance(samples, Dataset) or len(samples) != count:
             got = f"{len(samples)}" if isinstance(samples, Dataset) else f"a {type(samples).__name__}"
@@ -233,12 +233,14 @@ class OwnTask:
             images: dict[Any, Any] = dict(self.task.pictures(film, samples))
         for name, image in images.items():
             if not isinstance(name, str) or not FILE_NAME.holds(name) or name.startswith("."):
-                raise self._faulty(f"named an image {name!r}: expected {FILE_NAME.words}, without a leading dot")
+                raise self._faulty(
+                    f"returned an image with the name {name!r}: expected {FILE_NAME.words}, without a leading dot"
+                )
             array = np.asarray(image)
             if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not 0 < array.size <= MOST_PIXELS:
                 raise self._faulty(
-                    f"drew {name} as {array.dtype} {list(array.shape)}: expected uint8 [H, W, 3] of at most "
-                    f"{MOST_PIXELS} values"
+                    f"returned the image {name} as {array.dtype} {list(array.shape)}: expected uint8 "
+                    f"[H, W, 3] of at most {MOST_PIXELS} values"
                 )
         return images
 

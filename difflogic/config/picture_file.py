@@ -69,7 +69,7 @@ def load(
         channels: Maximum number of channels that the default of `colors` may need.
     """
     if threshold is not None and colors == COLORS[-1]:
-        raise DataError(f"{colors} colours have four levels each of red, green and blue: drop `threshold`.")
+        raise DataError(f"{colors} colours have four levels each of red, green and blue: omit `threshold`.")
     image, notices = upright(path), list[str]()
     sides = image.size
     if size is not None or max(sides) > MAX_SIDE:

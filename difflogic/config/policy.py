@@ -64,43 +64,45 @@ class EnvironmentConfig(Section, path="environment."):
     """`[environment]`: an environment that is registered with Gymnasium, and its parallel copies."""
 
     id: str = field("The registered name, as gymnasium.make takes it", _NAME)
-    n_envs: int = field("Copies of the environment that run side by side", between(1, 4096), default=8)
-    reset: Table = field("Options of reset in training; evaluations use the environment's defaults", default=Table())
+    n_envs: int = field("Number of parallel copies of the environment", between(1, 4096), default=8)
+    reset: Table = field(
+        "Options of reset during training; evaluations use the environment's defaults", default=Table()
+    )
 
 
 @section
 class LogicConfig(Section, path="logic."):
     """`[logic]`: an actor of two-input gates, which reads thermometer bits and counts its output bits per action."""
 
-    bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
-    spread: float = field("Factor of thresholds, Gaussian quantiles of random observations", POSITIVE, default=2.0)
-    random_steps: int = field("Steps of a random policy that thresholds are found from", between(2, 10**6), default=500)
+    bits: int = field("Number of thresholds of each observation; bit i is obs >= threshold[i]", WIDTH, default=15)
+    spread: float = field("Factor of the thresholds, normal quantiles of random observations", POSITIVE, default=2.0)
+    random_steps: int = field("Random steps whose observations set the thresholds", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
-        "Rising rows of `bits` thresholds for each number of an observation; empty: found by random steps", default=()
+        "Ascending thresholds, at most `bits` for each observation; empty: from random steps", default=()
     )
-    widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(64, 64))
+    widths: tuple[int, ...] = field("Gates of each layer; actions share the last one equally", default=(64, 64))
     candidates: int = field("Candidates for each input of a gate; 1: fixed wiring", one_of(CANDIDATES), default=1)
     memory: int = field("Bits that an agent remembers from a step to the next (PPO)", between(0, 16), default=0)
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
-        "Share of the updates so far whose logits are averaged for the evaluated agent; 0: only the last ones",
+        "Logits of the evaluated agent are averaged over this share of the updates so far; 0: the last logits",
         BELOW_ONE,
         default=0.06,
     )
     calm: float = field(
-        "Share of the largest spread of advantages below which the learning rate falls with the spread (PPO); 0: never",
+        "The learning rate falls with the spread of advantages below this share of its maximum (PPO); 0: never",
         UP_TO_ONE,
         default=0.1,
     )
-    start_logit: float = field("Initial logit of passing input a on; the others are 0", NOT_NEGATIVE, default=3.0)
+    start_logit: float = field("Initial logit of gate A, a pass-through; others begin at 0", NOT_NEGATIVE, default=3.0)
     temperature: float = field(
-        "Divisor, beside sqrt(k), of the number of ones among an action's k bits: lower is less random",
+        "An action's logit is the number of ones among its k bits, divided by temperature * sqrt(k)",
         POSITIVE,
         default=0.5,
     )
     final_temperature: float = field("Final temperature, reached by equal factors", POSITIVE, default=0.1)
     forward: str = field(
-        "hard: actions of discrete gates, gradients of soft ones (straight-through); soft: both of soft ones",
+        "hard: hard gates choose actions, soft gates give gradients (straight-through); soft: soft gates do both",
         one_of(FORWARDS),
         default="hard",
     )
@@ -111,9 +113,9 @@ class LogicConfig(Section, path="logic."):
         for row in self.thresholds:
             require(
                 len(row) <= self.bits and all(map(math.isfinite, row)) and list(row) == sorted(set(row)),
-                f"{self.path}thresholds must be rows of at most {self.path}bits = {self.bits} finite numbers, each "
-                f"above the one before, got the row {shown(list(row))}: change both, or let {self.path}thresholds=[] "
-                "have them found.",
+                f"{self.path}thresholds must be rows of at most {self.path}bits = {self.bits} finite numbers in "
+                f"ascending order, got the row {shown(list(row))}: correct it, or set {self.path}thresholds=[] to "
+                "compute them from random steps.",
             )
 
 
@@ -124,38 +126,40 @@ class AutomatonConfig(LogicConfig, path="automaton."):
     The defaults differ from those of `[logic]`, since a circuit of several steps is trained with soft gates.
     """
 
-    side: int = field("Cells a side of the grid, its border included", between(4, 64), default=6)
-    channels: int = field("Bits of a cell, shared out among the actions", between(1, 1024), default=16)
+    side: int = field("Cells per side of the grid, including its border", between(4, 64), default=6)
+    channels: int = field("Bits of a cell, which actions share equally", between(1, 1024), default=16)
     steps: int = field("Steps of the automaton for each decision", between(1, 64), default=2)
     kernels: int = field("Perception kernels", between(1, 64), default=1)
-    bits: int = field("As in [logic]: thresholds of each number of an observation", WIDTH, default=7)
-    spread: float = field("As in [logic]: how far thresholds reach", POSITIVE, default=1.5)
+    bits: int = field("As logic.bits: number of thresholds of each observation", WIDTH, default=7)
+    spread: float = field("As logic.spread: factor of the thresholds", POSITIVE, default=1.5)
     # The discrete agent, which is evaluated, may still be wrong if the soft agent has nothing left to learn.
-    calm: float = field("As in [logic]: the learning rate falls with the spread", UP_TO_ONE, default=0.0)
-    widths: tuple[int, ...] = field("Gates of each layer of the update network but the last", default=(32, 16))
-    temperature: float = field("As in [logic], of an action's k votes", POSITIVE, default=1.0)
-    forward: str = field("As in [logic]: whether actions are of soft or hard gates", one_of(FORWARDS), default="soft")
+    calm: float = field("As logic.calm: share below which the learning rate falls", UP_TO_ONE, default=0.0)
+    widths: tuple[int, ...] = field("Gates of the update network's layers, except the last", default=(32, 16))
+    temperature: float = field("As logic.temperature, for an action's k votes", POSITIVE, default=1.0)
+    forward: str = field("As logic.forward: whether soft or hard gates choose", one_of(FORWARDS), default="soft")
 
 
 @section
 class TableConfig(Section, path="table."):
     """`[table]`: the rows from which a classifier learns; a run stores them in `data.npz`."""
 
-    sha256: str = field("The hash of its rows")
-    rows: int = field("Its rows", WHOLE)
-    label: str = field("The column that is learned")
-    features: tuple[str, ...] = field("The names of the columns that are read")
-    classes: tuple[str, ...] = field("The values of the label, in the order of their numbers")
-    test: int = field("Rows of the test set, its last; 0: a share of the rows is held out instead", WHOLE, default=0)
+    sha256: str = field("SHA-256 of the rows")
+    rows: int = field("Number of rows", WHOLE)
+    label: str = field("Column with the classes")
+    features: tuple[str, ...] = field("Columns that the classifier reads")
+    classes: tuple[str, ...] = field("Classes, in the order of their numbers")
+    test: int = field("Number of last rows that are the test set; 0: a share of the rows is held out", WHOLE, default=0)
     held_out: float = field("Share of each class's rows that are only evaluated at the end", BELOW_ONE, default=0.2)
     validation: float = field(
-        "Share of the other rows that choose the best of a population; 0: the training rows do", BELOW_ONE, default=0.1
+        "Share of the other rows that select the best model of a population; 0: the training rows",
+        BELOW_ONE,
+        default=0.1,
     )
-    split: int = field("The seed of which rows these are, for all seeds of training", SEED, default=0)
+    split: int = field("Seed of the split into these rows, for all values of `seed`", SEED, default=0)
     batch_size: int = field("Rows in each gradient step", COUNT, default=128)
     learning_rate: float = field("Learning rate of a dense network; gates have their own", POSITIVE, default=1e-3)
     rewiring: float = field(
-        "Share of training, in whole passes, in which improbable candidates of learned wiring are replaced; 0: never",
+        "Share of training, in whole passes, during which improbable candidates of wires are replaced; 0: never",
         UP_TO_ONE,
         default=0.6,
     )
@@ -204,10 +208,10 @@ class PPOConfig(Section, path="ppo."):
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
     gae_lambda: float = field("Weight of longer returns in generalised advantage estimation", UP_TO_ONE, default=0.95)
     clip_range: float = field("The ratio of probabilities is clipped to 1 plus or minus this", POSITIVE, default=0.2)
-    clip_range_vf: float = field("Most change of a value in an update; 0: no clipping", NOT_NEGATIVE, default=0.0)
+    clip_range_vf: float = field("Maximum change of a value in an update; 0: no clipping", NOT_NEGATIVE, default=0.0)
     ent_coef: float = field("Weight of the entropy in the loss", NOT_NEGATIVE, default=0.0)
     vf_coef: float = field("Weight of the squared error of values", NOT_NEGATIVE, default=0.5)
-    max_grad_norm: float = field("Gradients are scaled down to this global norm", POSITIVE, default=0.5)
+    max_grad_norm: float = field("Maximum global norm of the gradients", POSITIVE, default=0.5)
     target_kl: float = field("An update ends at 1.5 times this approximate KL; 0: never", NOT_NEGATIVE, default=0.0)
     normalize_advantage: bool = field("Whether advantages of a batch get mean 0, spread 1", default=True)
     linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 during training", default=True)
@@ -224,10 +228,10 @@ class SACConfig(Section, path="sac."):
     tau: float = field("Share by which a target network moves towards its critic at each update", SHARE, default=0.005)
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
     train_freq: int = field("Steps of each environment between updates", COUNT, default=1)
-    gradient_steps: int = field("Updates each time", COUNT, default=1)
+    gradient_steps: int = field("Gradient updates after train_freq steps", COUNT, default=1)
     target_update_interval: int = field("Updates between two moves of the target networks", COUNT, default=1)
     ent_coef: str = field("Weight of the entropy; auto: it is learned", _COEFFICIENT, default="auto")
-    target_entropy: float = field("Entropy of auto; 0: minus the number of action dimensions", default=0.0)
+    target_entropy: float = field("Target entropy of auto; 0: minus the number of action dimensions", default=0.0)
 
 
 @section
@@ -245,7 +249,7 @@ class EvaluationConfig(IntervalConfig):
 
     episodes: int = field("Episodes of an evaluation while training", between(1, 10_000), default=20)
     final_episodes: int = field("Episodes of the evaluation at the end", between(1, 10_000), default=100)
-    threshold: float = field("Mean return of a solved environment; -inf: it is never solved", default=-math.inf)
+    threshold: float = field("Mean return that counts as solved; -inf: none does", default=-math.inf)
 
 
 @section
@@ -373,7 +377,7 @@ class AgentConfig(PolicyConfig):
 class ClassifierConfig(PolicyConfig):
     """Configuration for training a classifier: table, actor, budget, name and seed."""
 
-    table: TableConfig = field("The rows that it learns", kw_only=True)
+    table: TableConfig = field("Table of the rows", kw_only=True)
 
     def with_(self, /, **sections: Any) -> Self:
         """Return a changed copy; new `logic.widths` also change the temperatures, unless `sections` sets these.

@@ -66,7 +66,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
     their hash and no setting changes. Raises ConfigError, DataError, FaultyTaskError or LimitError.
     """
     if "plugin" in fields:
-        raise ConfigError("Set the settings of a task as fields of task, such as task.size: drop plugin.")
+        raise ConfigError("Set the settings of a task as fields of task, such as task.size: omit plugin.")
     plugin = PluginConfig(name=source) if isinstance(source, str) else source.plugin
     # A value that is not a table is rejected when the configuration is built.
     others = {name: {**value} if isinstance(value, Mapping) else value for name, value in fields.items()}

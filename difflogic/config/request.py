@@ -132,7 +132,7 @@ class Request(Section):
                 # An option that is false or 0 excludes nothing, but an excluded option counts even if its value is 0.
                 if getattr(self, name) and declared[other].is_in(self):
                     name = implied.get(name, name)
-                    raise UsageError(f"`{name}` and `{other}` cannot be used together: {why}. Drop one.")
+                    raise UsageError(f"`{name}` and `{other}` cannot be used together: {why}. Omit one.")
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -181,8 +181,8 @@ def check_names(names: Iterable[str], expected: Iterable[str]) -> None:
 
 JOB_ID = "[a-z2-7]{16}"
 """Regular expression for job identifiers."""
-_OTHER_WIRING = "every attempt has a wiring of its own, and that of the run is kept"
-_ONE_RUN = "they are for a single run, and this makes several attempts"
+_OTHER_WIRING = "attempts sample new wiring, but `init_from` keeps the wiring of its run"
+_ONE_RUN = "`starts` supports only a single attempt"
 
 
 @section
@@ -237,7 +237,7 @@ class TrainRequest(Request):
     padding: int = _target("Empty cells on each side of a target", between(0, 64), default=0)
 
     engine: str | None = option(
-        "The engine. auto: a hardware GPU if there is one, otherwise the CPU engine",
+        "The engine. auto: the faster of a hardware GPU, if there is one, and the CPU engine",
         matching("auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME", r"auto|cpu|reference|gpu(:[^\x00-\x1f]{1,80})?"),
         group="run", metavar="auto|gpu[:INDEX|:NAME]|cpu|reference", usual="auto",
     )  # fmt: skip
@@ -260,7 +260,7 @@ class TrainRequest(Request):
         "Restart until a circuit is right on fresh initial states, after more steps, and on a larger grid, or an agent "
         "reaches its threshold in 100 fresh episodes",
         default=False, group="until", of_trials=True,
-        excludes={"restarts": "the one restarts without a limit, the other sets one", "init_from": _OTHER_WIRING,
+        excludes={"restarts": "one restarts without a limit, the other sets one", "init_from": _OTHER_WIRING,
                   "starts": _ONE_RUN},
     )  # fmt: skip
     within: Within | None = option(
@@ -302,7 +302,7 @@ class TrainRequest(Request):
         """Raise UsageError if `of_agents` is true and the request sets an option that is only for automata."""
         for option in options(type(self)) if of_agents else []:
             if not option.of_agents and option.is_in(self):
-                raise UsageError(f"`{option.name}` is for automata, but this trains agents: drop it.")
+                raise UsageError(f"`{option.name}` is for automata, but this trains agents: omit it.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -59,8 +59,10 @@ class Config(Document):
     search: SearchConfig = field("A search over hard circuits at the end", default=SearchConfig())
     pool: PoolConfig = field("The sample pool: epochs start from the last states of earlier ones", default=PoolConfig())
     data: DataConfig = field('The samples of the target "data"', default=DataConfig())
-    plugin: PluginConfig = field("The task in Python that draws the samples, if any", default=PluginConfig())
-    seed: int = field("The seed of wiring, initial states, fire masks and probes", between(0, 2**32 - 1), default=23)
+    plugin: PluginConfig = field("The task in Python that makes the samples, if any", default=PluginConfig())
+    seed: int = field(
+        "Seed of wiring, initial states, fire masks and evaluation grids", between(0, 2**32 - 1), default=23
+    )
     unit = "epoch"
     """Unit of progress, as in PolicyConfig."""
 
@@ -84,8 +86,8 @@ class Config(Document):
                 raise ConfigError(f"start_picture: {error}") from error
         require(
             not self.search.begin or self.can_be_searched,
-            "A search evaluates fresh initial states without damage, and may change every gate: set search.begin to 0, "
-            "or leave out pool, damage and held channels.",
+            "A search requires fresh initial states, without damage, and no fixed channels: set search.begin to 0, or "
+            "omit [pool], damage, faults and model.held.",
         )
         self._check_pool()
         self._check_growth()
@@ -97,7 +99,7 @@ class Config(Document):
         if self.task.target == "data":
             inputs = needed * (1 + model.perceive.widths[-1] * model.kernels)
             message = (
-                f"The samples have {counted(needed, 'channel')}, but a cell has {model.channels}: leave out the "
+                f"The samples have {counted(needed, 'channel')}, but a cell has {model.channels}: omit the "
                 f"preset, then a circuit is made for them; or set model.channels to {needed}, and model.update.widths "
                 f"so that it begins with {inputs} and ends with {needed}."
             )
@@ -145,7 +147,7 @@ class Config(Document):
         require(reset <= batch, f"pool.reset must be at most the batch, {batch}, got {reset}.")
         require(
             not self.pool.starts or part > 1,
-            f"With pool.starts every second grid is from a file: pool.size must be at least {2 * batch}, got {size}.",
+            f"The file of pool.starts fills half of the pool: pool.size must be at least {2 * batch}, got {size}.",
         )
 
     def _check_growth(self) -> None:
@@ -154,7 +156,7 @@ class Config(Document):
             return
         require(
             task.can_grow and not self.pool.size,
-            "A grid grows only with a random initial state, and without picture, loss_steps, damage and pool.",
+            "[growth] requires a random initial state, and no image, loss_steps, damage or pool: omit one of them.",
         )
         for name, numbers, least, most in (
             ("growth.sides", growth.sides, MIN_SIDE, task.shortest_side),
@@ -180,11 +182,11 @@ class Config(Document):
         )
         require(
             not (self.pool.size or self.search.begin),
-            "Samples are drawn afresh each epoch, and learned by gradients: set pool.size and search.begin to 0.",
+            "Samples support neither a pool nor a search: set pool.size and search.begin to 0.",
         )
         require(
             data.samples > 1 or not data.held_out,
-            f"Samples are held out of at least 2, got {data.samples}: give more samples, or set data.held_out to 0.",
+            f"At least 2 samples are needed to hold some out, got {data.samples}: add some, or set data.held_out to 0.",
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -33,8 +33,8 @@ class TaskConfig(Section):
     """`[task]`: initial state, grid, damage and faults, and target after T steps."""
 
     target: str = field(
-        "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the image below; rule: one step of the "
-        "rule below from the initial state, in channel 0; data: the target of each sample, see [data]",
+        "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the image in picture; rule: one step of "
+        "rule from the initial state, in channel 0; data: the target of each sample, see [data]",
         one_of(TARGETS),
     )
     height: int = field("Rows of the grid, H", ROWS)
@@ -42,7 +42,7 @@ class TaskConfig(Section):
     steps: int = field("CA steps, T", COUNT)
     start: str = field(
         "random: fair bits in every channel, fresh each epoch; boards: one of all boards of the grid's size, in "
-        "channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; for "
+        "channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture; for "
         "data, random or zeros fills the channels that the samples leave free",
         one_of(STARTS),
         default="random",
@@ -53,7 +53,7 @@ class TaskConfig(Section):
         "(channel 1), 4 blue (channel 2), and so on as sums: 3 yellow, 5 magenta, 6 cyan, 7 white",
         default=(),
     )
-    start_picture: tuple[str, ...] = field("The image to start from, in the first channels, written alike", default=())
+    start_picture: tuple[str, ...] = field("Initial image in the first channels, written as picture", default=())
     rule: str = field(
         "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
         "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits, optionally "
@@ -75,14 +75,16 @@ class TaskConfig(Section):
         default=0.0,
     )
     stuck_gates: float = field(
-        "Share of gates, random for each epoch, that are stuck in training; evaluations on the probes use all gates",
+        "Share of gates, random for each epoch, that are stuck in training; evaluations use all gates",
         UP_TO_ONE,
         default=0.0,
     )
-    stuck_at: str = field("Value of what is stuck: 0, 1, or either, at random", one_of(STUCK_AT), default="either")
+    stuck_at: str = field(
+        "Value of stuck cells and gates: 0, 1, or either, at random", one_of(STUCK_AT), default="either"
+    )
     stays: bool = field(
-        "Whether attempts at an image end with a clock and a latch in each cell, by which it stays and returns after "
-        "damage; for start zeros and at least as many steps as a side has cells",
+        "Whether a circuit gets a clock and a latch in each cell, by which the image stays and regrows after damage; "
+        "requires start zeros and at least as many steps as a side has cells",
         default=False,
     )
     stuck_list: tuple[str, ...] = field('Cells that are always stuck, "ROW,COLUMN=VALUE", counted from 0', default=())
@@ -101,8 +103,8 @@ class TaskConfig(Section):
         is_plain = self.target == "picture" and self.start == "zeros" and not self.loss_steps and not self.disturbed
         require(
             not self.stays or (is_plain and self.steps >= max(self.height, self.width)),
-            "An image stays if it grows from zeros, undisturbed, in at least as many steps as a side has cells: set "
-            "stays = false, or other steps.",
+            "stays requires an image from start zeros, no loss_steps, damage or faults, and at least as many steps as "
+            f"the longer side, {max(self.height, self.width)}, got {self.steps}: set stays = false, or change these.",
         )
         for cell in self.stuck_list:
             match = _CELL.fullmatch(cell)
@@ -139,7 +141,7 @@ class TaskConfig(Section):
             cells = self.height * self.width
             require(
                 cells <= MAX_BOARD_CELLS,
-                f'start "boards" draws from all boards of at most {MAX_BOARD_CELLS} cells, the grid has {cells}.',
+                f'start "boards" supports at most {MAX_BOARD_CELLS} cells, got {cells}: use a smaller grid.',
             )
 
     def _check_steps(self) -> None:
@@ -210,11 +212,11 @@ class DataConfig(Section, path="data."):
 
 @section
 class PluginConfig(Section, path="plugin."):
-    """`[plugin]`: the task in Python that draws the samples, with its version and settings."""
+    """`[plugin]`: the task in Python that makes the samples, with its version and settings."""
 
     name: str = field("The task in Python, DISTRIBUTION:NAME by its entry point; empty: `data` has samples", default="")
     version: str = field("The task's own version", default="")
-    settings: Table = field("The task's own settings; those that are left out have its defaults", default=Table())
+    settings: Table = field("The task's own settings; omitted ones have its defaults", default=Table())
 
 
 def _user_of(name: str) -> str:

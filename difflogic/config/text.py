@@ -18,7 +18,7 @@ def commented(config: Document, opening: str, task: Section | None = None) -> st
 
     `opening` is the first comment. If `task` is a task in Python, all of its settings are written and explained.
     """
-    about = "The form of this file, by which later versions know how to read it."
+    about = "Format version of this file."
     fields = {field.name for field in dataclasses.fields(config)}
     form = {name: value for name, value in config.to_dict().items() if name not in fields}
     lines = [*_comment(opening), "", *_comment(about), tomli_w.dumps(form).rstrip("\n"), *_table(config, "", task)]

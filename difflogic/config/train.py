@@ -21,13 +21,13 @@ HARDENING_EPOCHS = 1 << 16
 class TrainConfig(Section):
     """`[train]`: epochs, batch, asynchrony and evaluations. One epoch is one optimiser step."""
 
-    epochs: int = field("Optimiser steps in all", COUNT)
+    epochs: int = field("Total number of optimiser steps", COUNT)
     batch: int = field("Samples per epoch, B", COUNT)
     fire_rate: float = field("Probability that a cell updates in a step; below 1: asynchronous", SHARE, default=1.0)
     eval_interval: int = field("Epochs between evaluations, each saved", COUNT, default=50)
     probes: int = field(
-        "Fixed fresh grids for hard accuracy, which training never sees; the start boards is tested on all boards, and "
-        "a start that is always the same, without damage, on itself",
+        "Number of evaluation grids: fixed initial states that training never uses. With start boards all boards are "
+        "evaluated, and a single initial state without damage is evaluated alone",
         COUNT,
         default=32,
     )
@@ -65,9 +65,9 @@ class OptimizerConfig(Section):
 class ScheduleConfig(Section, path="schedule."):
     """`[schedule]`: the fall of the learning rate."""
 
-    share: float = field("Share of the learning rate at the end, reached evenly; 1: it stays", UP_TO_ONE, default=1.0)
-    begin: int = field("Epochs until it begins to fall", WHOLE, default=0)
-    end: int = field("Epochs until it has fallen to that share", WHOLE, default=0)
+    share: float = field("Final share of the learning rate, reached linearly; 1: constant", UP_TO_ONE, default=1.0)
+    begin: int = field("Last epoch before the learning rate falls", WHOLE, default=0)
+    end: int = field("Epoch that reaches the final share", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,7 +85,7 @@ class InitialConfig(Section, path="initial."):
 
     logit: float = field("Initial logit of gate A, a pass-through; others begin at 0", NOT_NEGATIVE, default=10.0)
     narrow_drop: float = field(
-        "The initial logit is lower by this in layers of the update network that are narrower than its first",
+        "Decrease of the initial logit in layers of the update network that are narrower than its first",
         NOT_NEGATIVE,
         default=0.0,
     )
@@ -99,8 +99,8 @@ class HardeningConfig(Section, path="hardening."):
     share: float = field(
         "Final share of gates, random each epoch, that are evaluated hard; gradients stay soft", UP_TO_ONE, default=0.0
     )
-    begin: int = field("Epochs until that share grows from 0", WHOLE, default=0)
-    end: int = field("Epochs until it is reached", WHOLE, default=0)
+    begin: int = field("Last epoch before the share of hard gates grows from 0", WHOLE, default=0)
+    end: int = field("Epoch that reaches the final share", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,7 +139,7 @@ class GrowthConfig(Section, path="growth."):
 class SearchConfig(Section, path="search."):
     """`[search]`: the search that follows the training of logits, see `difflogic.engine.search`."""
 
-    begin: int = field("Epochs until gates of the hard circuit are searched one by one; 0: never", WHOLE, default=0)
+    begin: int = field("Last epoch before the search over gates of the hard circuit; 0: none", WHOLE, default=0)
 
 
 @section
@@ -147,14 +147,14 @@ class PoolConfig(Section, path="pool."):
     """`[pool]`: the sample pool, from which epochs take initial states and which stores their last states."""
 
     size: int = field(
-        "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "
-        "part of size / batch grids, a power of two, and its last state is written back there",
+        "Number of grids in the sample pool; 0: no pool. It has a part of size / batch grids, a power of two, for each "
+        "sample of a batch: the initial state comes from this part, and the final state replaces it",
         WHOLE,
         default=0,
     )
     reset: int = field("Samples of each batch, of the largest loss, that new initial states replace", WHOLE, default=1)
     starts: str = field(
-        "The SHA-256 of initial grids that are every second one of a constant pool: `starts` sets it; empty: the pool "
-        "stores last states",
+        "SHA-256 of the initial states that `starts` sets: they fill half of a pool that never changes; empty: the "
+        "pool stores final states",
         default="",
     )

@@ -85,7 +85,7 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
     if kind == "gpu":
         return Placement(_open_gpu(which, require_hardware, trusted), f"{selector} was asked for")
     if require_hardware:
-        raise UsageError(f"The {selector} engine runs on the CPU: drop --require-hardware, or use gpu or auto.")
+        raise UsageError(f"The {selector} engine runs on the CPU: omit --require-hardware, or use gpu or auto.")
     return Placement(_WITHOUT_GPU[selector](), f"{selector} was asked for")
 
 

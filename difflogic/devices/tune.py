@@ -34,6 +34,7 @@ from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
+from difflogic.system.words import counted
 
 GAIN = 1.05
 """Minimum speedup for storing a schedule; smaller speedups are within the variation of repeated measurements."""
@@ -190,7 +191,7 @@ class Tuner:
         self.measured.add(launch, seconds)
         self._pending.discard(launch)
         times = ", ".join(f"{kernel} {1e3 * kernel_s:.2f} ms" for kernel, kernel_s in seconds.items())
-        text = f"{launch.chunks:>3} chunk(s), workgroups of {launch.workgroup_size:3}: {times}"
+        text = f"{launch.chunks:>3} chunks, workgroups of {launch.workgroup_size:3}: {times}"
         progress = self._progress()
         self._report(f"{text} ({progress.done} of at most {progress.total}, {progress.left})", progress)
 
@@ -274,7 +275,7 @@ def sizes_of(plan: Plan, groups: int) -> str:
     largest = f", the largest of {groups} groups" if groups > 1 else ""
     return (
         f"{plan.layout.gates} gates, {shape.width}x{shape.height} grid, batch {shape.batch}, {shape.steps} steps, "
-        f"{plan.models} model(s){largest}"
+        f"{counted(plan.models, 'model')}{largest}"
     )
 
 

@@ -98,5 +98,5 @@ def refuse_limit(engine: str, max_memory: int | None) -> None:
     """Raise UsageError if `max_memory` is not None, since `engine` cannot limit its memory."""
     if max_memory is not None:
         raise UsageError(
-            f"--max-memory only limits the GPU engine, but the {engine} engine is selected: drop it, or use --gpu."
+            f"--max-memory only limits the GPU engine, but the {engine} engine is selected: omit it, or use --gpu."
         )

@@ -284,7 +284,7 @@ def _of_all_starts(claim: Claim, result: EveryStart) -> Proof:
         if result.counterexample is not None:
             wrong, steps = int(np.count_nonzero(shown(claim, result.counterexample) != claim.target)), scenario.steps
             # Count mismatches of the original circuit, since the search used a simplified one.
-            text += f" From the counterexample {wrong} of {claim.target.size} values are wrong at step {steps}."
+            text += f" For the counterexample, {wrong} of {claim.target.size} values are wrong at step {steps}."
     else:
         starts = f"Every one of the 2^{scenario.height * scenario.width * netlist.channels} starts on {grid}"
         text = f"{starts} shows the target {_when(claim, result.from_step)}."

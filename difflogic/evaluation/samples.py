@@ -15,6 +15,7 @@ from difflogic.errors import ConfigError, DataError, UsageError
 from difflogic.evaluation.measure import Measure, in_words
 from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import play
+from difflogic.system.words import counted
 
 AT_ONCE = 64
 """Maximum number of samples per rollout."""
@@ -45,14 +46,14 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
     # Masked values do not count. With one target for three compared steps, each value counts three times.
     values = int(np.count_nonzero(targets != IGNORED)) * len(samples.steps) // len(targets)
     total, wrong_samples = int(wrong.sum()), int(np.count_nonzero(wrong.any(axis=0)))
-    text = in_words(total, values, len(samples)) + (f"; {wrong_samples} samples are wrong" if total else "")
+    text = in_words(total, values, len(samples)) + (f"; wrong in {counted(wrong_samples, 'sample')}" if total else "")
     numbers = {"wrong": total, "values": values, "accuracy": 1 - total / values, "samples": len(samples)}
     numbers |= {"wrong_samples": wrong_samples}
     steps = f"{samples.steps[0]} to {samples.steps[-1]}"
     if len(samples.steps) < 5:
         steps = ", ".join(map(str, samples.steps))
     kind = "held-out samples" if context.config.data.held_out else "training samples"
-    title = f"{len(samples)} {kind if context.others is None else 'other samples'}, after step {steps}"
+    title = f"{len(samples)} {kind if context.others is None else 'samples of --data'}, after step {steps}"
     return Measure("samples", title, text, numbers, curve=[round(float(value), 4) for value in wrong.mean(axis=1)])
 
 
@@ -78,19 +79,19 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     starts = job.begun(config, samples, context.keys(TEST)[0])
     kinds = neighbourhoods(samples.x, config.model.periodic, config.model.neighbourhood)
     expected = samples.y[:, 0].reshape(len(kinds), -1)
-    counted = (expected >= 0).all(axis=1)
+    is_counted = (expected >= 0).all(axis=1)
     parts = (starts[part : part + AT_ONCE] for part in range(0, len(samples), AT_ONCE))
     states = [context.engine.rollout(context.trained.circuit, part, 1, "hard")[-1] for part in parts]
     after = np.concatenate(states).reshape(len(kinds), -1)[:, : expected.shape[1]]
-    shown = np.unique(kinds[counted])
+    shown = np.unique(kinds[is_counted])
     # A neighbourhood is wrong if any cell with this neighbourhood is wrong.
-    wrong = np.unique(kinds[counted & (after != expected).any(axis=1)])
+    wrong = np.unique(kinds[is_counted & (after != expected).any(axis=1)])
     # Nine cells with one channel have 2^9 = 512 neighbourhoods, with two channels 2^18.
     total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(shown) - len(wrong)
-    text = f"{right} of {len(shown)} right; {total} are possible"
+    text = f"{right} of the {len(shown)} that occur are right; {total} are possible"
     # The rule is exact if the next step of every channel is known.
     if right == total and expected.shape[1] == channels:
-        text = f"all {total} possible right: the rule is exact"
+        text = f"all {total} possible neighbourhoods are right: the rule is exact"
     if name := _name(context):
         text += f"; the circuit is {name}"
     values: dict[str, float] = {"right": right, "seen": len(shown), "entries": total}
@@ -115,13 +116,13 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
     if own is None:
         return None
     if isinstance(own, str):
-        return Measure("own-task", f"fresh samples of {context.config.plugin.name}", f"omitted: {own}", {})
+        return Measure("own-task", f"fresh samples of {context.config.plugin.name}", f"not tested: {own}", {})
     samples = own.drawn(context.starts, FRESH, context.config.seed)
     parts = enumerate(job.in_parts(samples, AT_ONCE))
     states = np.concatenate([compared_states(context, part, number) for number, part in parts], axis=1)
     count = int(np.count_nonzero(job.differing(samples, states).any(axis=(0, 2, 3, 4))))
     numbers = own.evaluated(states.swapaxes(0, 1), samples)
-    words = [f"{count} samples are wrong" if count else "exact"]
+    words = [f"wrong in {counted(count, 'sample')}" if count else "exact"]
     words += [f"{key} {value:.4g}" for key, value in numbers.items()]
     settings = ", ".join(f"{name} {value}" for name, value in own.settings.items())
     title = f"{len(samples)} fresh samples of {own.name}, {settings}"

@@ -109,7 +109,7 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
     if not usable:
         raise NoAdapterError(
             f"--require-hardware was given, but only software adapters were found ({known}): install the GPU's driver, "
-            "or leave the option out."
+            "or omit --require-hardware."
         )
     return usable[0]
 

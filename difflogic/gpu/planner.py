@@ -59,7 +59,7 @@ def make_plan(
     most_bytes = _most_bytes(limits)
     work = replace(work, most_work=most_work, keep_bytes=keepable // work.model_groups, most_bytes=most_bytes)
     runnable: list[Plan] = []
-    failure = LimitError("No schedule is available for this plan.")
+    failure = LimitError("No schedule fits this device: use a smaller grid, batch or circuit, or the CPU engine.")
     for candidate in _candidates(adapter, launch, work):
         plan = replace(work, launch=candidate)
         try:
@@ -177,7 +177,9 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
         raise LimitError(f"Expected at most 65535 models at once, got {plan.models}: train fewer.")
     _check_kernels(plan, limits)
     if plan.launch.split_chunks and not all(wiring.reads_near for wiring in plan.wirings):
-        raise LimitError("Chunks cannot be split: a layer has candidates or reads a layer other than the previous one.")
+        raise LimitError(
+            "split_chunks requires fixed wiring, and layers that read only the previous one: set it to false."
+        )
 
 
 def _most_bytes(limits: Mapping[str, int]) -> int:
@@ -189,18 +191,20 @@ def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
     for spec in KERNELS.values():
         wg = spec.workgroup_size(plan.launch)
         if wg > largest:
-            raise LimitError(f"The kernel {spec.name} needs workgroups of {wg}, but this device allows {largest}.")
+            raise LimitError(
+                f"The kernel {spec.name} needs workgroups of {wg}, this device allows {largest}: use the CPU engine."
+            )
         buffers = sum(binding.access != "uniform" for binding in spec.source.bindings)
         if buffers > limits["max-storage-buffers-per-shader-stage"]:
             raise LimitError(
                 f"The kernel {spec.name} binds {buffers} storage buffers, but this device allows "
-                f"{limits['max-storage-buffers-per-shader-stage']}."
+                f"{limits['max-storage-buffers-per-shader-stage']}: use the CPU engine."
             )
         memory = spec.source.workgroup_bytes(spec.constants(plan))
         if memory > limits["max-compute-workgroup-storage-size"]:
             raise LimitError(
                 f"The kernel {spec.name} needs {memory} bytes of workgroup memory, but this device has "
-                f"{limits['max-compute-workgroup-storage-size']}."
+                f"{limits['max-compute-workgroup-storage-size']}: use the CPU engine."
             )
 
 

@@ -178,6 +178,6 @@ def restored(path: Path, number: int | None = None) -> Member:
     folder = chosen.run_folder(path)
     saved, index = checkpoint.read_agents(folder), (number or 1) - 1
     if not 0 <= index < len(saved.members):
-        raise UsageError(f"Unknown member {number} of {path}: expected 1 to {len(saved.members)}.")
+        raise UsageError(f"Unknown model {number} of {path}: expected 1 to {len(saved.members)}.")
     state = saved.members[index]
     return Member.restored(state.config, Device("cpu"), state.arrays, tables.of_run(state.config, folder))

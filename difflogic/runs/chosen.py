@@ -119,8 +119,8 @@ def load(path: Path, member: int | None = None) -> Chosen:
 
 def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
     if not 1 <= member <= len(seeds):
-        range_ = f"1 to {len(seeds)}, of seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else "only member 1"
-        raise UsageError(f"Unknown member {member} of {path}: expected {range_}.")
+        range_ = f"1 to {len(seeds)}, of seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else "1, its only model"
+        raise UsageError(f"Unknown model {member} of {path}: expected {range_}.")
     return member - 1
 
 

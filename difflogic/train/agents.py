@@ -241,7 +241,7 @@ class Agents(Session[Member, AgentRun]):
 
 def _device(placement: Placement) -> Device:
     if placement.engine.info.engine == shared.NAME:
-        raise UsageError("Agents are trained on one device: give --engine, and drop --devices.")
+        raise UsageError("Agents are trained on one device: give --engine, and omit --devices.")
     return Device(placement.engine.selector)
 
 

@@ -15,6 +15,7 @@ from difflogic.errors import FaultyTaskError
 from difflogic.runs import manifest, plots
 from difflogic.runs.checkpoint import Checkpoint, ModelState
 from difflogic.runs.journal import Row, Rows, last_evaluated
+from difflogic.system.words import counted
 from difflogic.train import results, summary
 from difflogic.train.observer import Observer, Standing
 from difflogic.train.replica import Replica, best_of
@@ -177,8 +178,8 @@ class Automata(Session[Replica, Run]):
             # The message names seeds only for a population.
             of_seeds = "" if len(self.members) == 1 else f" of {_seeds(sorted({seed for _, seed in skipped}))}"
             self.observer.noticed(
-                f"The gradient{of_seeds} was not finite in {len(epochs)} epoch(s), from {epochs[0]} to {epochs[-1]}: "
-                "their steps were skipped, logits and moments are unchanged."
+                f"The gradient{of_seeds} was not finite in {counted(len(epochs), 'epoch')}, from {epochs[0]} to "
+                f"{epochs[-1]}: these optimiser steps were skipped."
             )
 
     def _save_best(self) -> None:

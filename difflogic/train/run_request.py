@@ -92,7 +92,7 @@ def fit(
     folder = None if out is None else Path(out)
     if resume is not None:
         if what is not None or out is not None:
-            raise UsageError("A resumed run keeps its configuration and folder: drop `what` and `out`.")
+            raise UsageError("A resumed run keeps its configuration and folder: omit `what` and `out`.")
         earlier = chosen.path_of(resume)
         request = resumed(earlier, epochs=epochs, **options)
         placement = place_again(last_engine(earlier)) if engine == "auto" else _place(engine)
@@ -143,12 +143,12 @@ def resumed(folder: Path, **changes: Any) -> TrainRequest:
         config = config if total is None else config.with_epochs(total)
         request, allowed = replace(saved or TrainRequest(), config=config), ("engine", "stop_when_solved")
     if "within" in changes and not request.until_solved:
-        raise UsageError(f"`within` requires training until solved, unlike the run in {folder}: drop it.")
+        raise UsageError(f"`within` requires training until solved, unlike the run in {folder}: omit it.")
     if refused := [f"`{name}`" for name in changes if name not in allowed]:
         if not is_attempts:
-            raise UsageError(f"A resumed run is trained as it was configured: drop {', '.join(refused)}.")
+            raise UsageError(f"A resumed run is trained as it was configured: omit {', '.join(refused)}.")
         raise UsageError(
-            f"The attempts in {folder} share the epochs they began with, and cannot be changed: drop "
+            f"The attempts in {folder} share the epochs they began with, and cannot be changed: omit "
             f"{', '.join(refused)}, or resume a single attempt, such as {folder / 'attempt-1'}."
         )
     return replace(request, **changes)

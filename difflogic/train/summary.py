@@ -151,7 +151,10 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
         but = ", but not in the success test" if until != "solved" and verdict.startswith("Solved: ") else ""
         but = "; the success test is passed" if until == "solved" and verdict.startswith("Not solved: ") else but
         verdict = f"{until.capitalize()}, attempt {number}: {result}{but}."
-    rows = [line("Attempts", f"{number} of {len(attempts)} is the best"), *(f"  {attempt}" for attempt in attempts)]
+    rows = [
+        line("Attempts", f"{len(attempts)}; attempt {number} is the best"),
+        *(f"  {attempt}" for attempt in attempts),
+    ]
     return "\n".join([verdict, *lines]) + f"\n{DETAILS}" + "\n".join([*details.splitlines(), *rows]) + "\n"
 
 

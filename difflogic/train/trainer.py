@@ -177,7 +177,7 @@ class Trainer(Generic[R]):
         own = self._task(config)
         if request.data is None and own is not None:
             samples = own.drawn(config.data.samples)
-            samples.check(config, f"The samples that {own.name} draws now")
+            samples.check(config, f"The samples that {own.name} now makes")
             request = replace(request, data=samples)
         begin = start.fresh(request)
         if is_slow and (notice := cost.notice(config, population)) is not None:

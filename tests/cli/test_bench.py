@@ -64,7 +64,7 @@ def test_interrupted_run_writes_its_rows(said: Said, tmp_path: Path, monkeypatch
     errors = said("bench", "--rounds", "1", *chosen, "--engine", "cpu", "--out", tmp_path / "a.json", code=130).err
     assert "... 4 cases on 1 engines: " in errors
     assert "... train/tiny on cpu: median " in errors
-    assert "Stopped: 2 measurement(s) are missing." in errors
+    assert "Stopped before the end: 2 measurements missing." in errors
     rows = Results.load(tmp_path / "a.json").cases
     assert [(line["case"], "profile" in line) for line in rows] == [("train/tiny", True), ("hard/tiny", False)]
 
@@ -152,7 +152,7 @@ def test_gradients_of_a_wrong_engine_fail(call: Call, said: Said, monkeypatch: p
         ("--engine abacus", "Unknown engine 'abacus'"),
         ("--gradients --engine abacus", "Unknown engine 'abacus'"),
         ("--gradients --list", "cannot be used together: give one of them"),
-        ("--gradients --out a.json", "--gradients does not measure times: drop --out."),
+        ("--gradients --out a.json", "--gradients does not measure times: omit --out."),
         ("lizard --case train", "--case cannot be used with PRESET"),
         ("lizard --config a.toml", "a.toml"),
     ],

@@ -76,7 +76,7 @@ def test_resume_continues_the_run_with_its_attempts(difflogic: Call, run: Path) 
     shutil.rmtree(run / "attempt-2")
     attempts.Record(record.request, record.attempts[:1]).write(run)
     assert "Continue with:  difflogic train --resume 'my run'" in difflogic("show", OUT).out
-    assert "drop --epochs" in difflogic("train", "--resume", OUT, "--epochs", 100).errors
+    assert "omit --epochs" in difflogic("train", "--resume", OUT, "--epochs", 100).errors
     code, out, errors = difflogic("train", "--resume", OUT, "--json")
     assert (code, errors) == (0, "")
     events = [json.loads(line) for line in out.splitlines()]

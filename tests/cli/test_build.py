@@ -124,8 +124,8 @@ def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> 
         ("z.txt", "z.txt is not a rule table: expected 512 digits"),
         ("B3/S2x", "'B3/S2x' is not a rule: expected B3/S23"),
         ("lizzard", "Unknown file or preset lizzard (did you mean lizard?)"),
-        ("B3/S23 --frames 3", "--frames does not apply to a rule: drop it."),
-        ("r.cells --colors 8", "--colors does not apply to a pattern: drop it."),
+        ("B3/S23 --frames 3", "--frames does not apply to a rule: omit it."),
+        ("r.cells --colors 8", "--colors does not apply to a pattern: omit it."),
         ("r.cells", "name one with --recording-rule"),
     ],
 )

@@ -100,7 +100,7 @@ def test_html_report_loads_no_other_file(run: Path, said: Said) -> None:
     ("arguments", "text"),
     [
         ("nowhere", "No run folder or checkpoint file at nowhere."),
-        ("here --member 3", "Unknown member 3 of here: expected 1 to 2, of seeds 23 to 24."),
+        ("here --member 3", "Unknown model 3 of here: expected 1 to 2, of seeds 23 to 24."),
         ("here --starts 0", "Invalid value for '--starts'"),
         ("here --engine abacus", "Unknown engine 'abacus'"),
         ("here --html here", "Expected a file, but here is a folder."),

@@ -95,8 +95,8 @@ def test_resume_warns_of_another_version_of_the_task(difflogic: Call, train: Cal
 @pytest.mark.parametrize(
     ("before", "after", "code", "message"),
     [
-        ("x = rng", "raise ValueError('no')\n        x = rng", 1, "could not draw 2 samples: ValueError"),
-        ("steps=2)", "steps=0)", 1, "could not draw 2 samples: DataError: steps must be"),
+        ("x = rng", "raise ValueError('no')\n        x = rng", 1, "failed to make 2 samples: ValueError"),
+        ("steps=2)", "steps=0)", 1, "failed to make 2 samples: DataError: steps must be"),
         ("import numpy", "import nowhere, numpy", 1, "could not be loaded: ModuleNotFoundError"),
         ("3, axis=-1)}", "3, axis=-1).mean()}", 0, "drew first as float64"),
     ],

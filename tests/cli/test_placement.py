@@ -74,7 +74,7 @@ def test_placement_cpu_and_sticky_skip_the_benchmark(call: Call, tmp_path, monke
     [
         ("--placement gpu", "cpu", "--placement requires --engine auto, got --engine cpu: give only one"),
         ("--placement auto --gpu", AUTO, "--placement requires --engine auto, got --engine gpu"),
-        ("--placement sticky --resume here", AUTO, "--placement cannot be used with --resume: drop it"),
+        ("--placement sticky --resume here", AUTO, "--placement cannot be used with --resume: omit it"),
         ("--placement cpu --require-hardware", AUTO, "--placement cpu cannot be combined with"),
         ("--placement best", AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
         ("--max-memory 10", "reference", "only limits the GPU engine, but the reference engine is selected"),

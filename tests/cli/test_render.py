@@ -151,7 +151,7 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
     (["-o", "film.mp4"], "Expected a file name ending in .gif, .apng, .png for rollout, got film.mp4."),
     (["-o", "film"], "Expected a file name ending in .gif, .apng, .png for rollout, got film."),
     (["-o", "gates.gif", "--what", "gates"], "file name ending in .png for gates, got"),
-    (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates does not show a rollout: drop --steps."),
+    (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates does not show a rollout: omit --steps."),
     (["-o", "film.gif", "--size", "2x9"], "2"),
     (["-o", "film.gif", "--size", "9"], "Expected a size WIDTHxHEIGHT in cells, such as 24x24, got '9'."),
     (["-o", "film.gif", "--channels", "2"], "Expected a channel from 0 to 1, got 2."),

@@ -140,7 +140,7 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
     assert "Attempt 2 of at most 2, seed " in out
     told = json.loads(Path("run/restarts.json").read_text())
     assert [each["epoch"] for each in told["attempts"]] == [15, 45]
-    assert "Attempts:        1 of 2 is the best" in Path("run/summary.txt").read_text()
+    assert "Attempts:        2; attempt 1 is the best" in Path("run/summary.txt").read_text()
     assert out.rstrip().endswith("Run folder:      run")
 
 
@@ -172,7 +172,10 @@ def test_recipe_reports_its_restarts(difflogic: Call, monkeypatch, given, attemp
     assert attempts is None or f"Attempt 1 of at most {attempts}, " in out
 
 
-SOURCES = "Nothing to train: give PRESET, as `difflogic presets` lists them, --config, --target, --rule or --data."
+SOURCES = (
+    "Nothing to train: give one of PRESET, --config, --target, --rule, --rule-table or --data. "
+    "`difflogic presets` lists the presets."
+)
 BAD_INPUT = [
     ("train", SOURCES),
     ("train tiny --config mine.toml", SOURCES),
@@ -212,24 +215,23 @@ BAD_INPUT = [
     ("train tiny --start ones", "--start must be one of random, boards, seed, zeros, or an image file, got 'ones'."),
     ("train tiny --size 0x9", "--size must be WIDTHxHEIGHT of 1 to 128 cells each, got 0x9."),
     ("train --resume x tiny --set a=b --target c.png --padding 2",
-     "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
+     "--resume continues a run as it was configured: omit --set, --target, --padding, PRESET."),
     ("train tiny --restarts 5 --epochs 10",
      "5 restarts share 10 epochs, but no attempt stops early before epoch 2: give at most 4 restarts."),
     ("train tiny --within 9s --restarts 2",
-     "--within and --restarts cannot be used together: the one restarts without a limit, the other sets one. Drop "
-     "one."),
+     "--within and --restarts cannot be used together: one restarts without a limit, the other sets one. Omit one."),
     ("train tiny --until-solved --restarts 2",
-     "--until-solved and --restarts cannot be used together: the one restarts without a limit, the other sets one. "
-     "Drop one."),
+     "--until-solved and --restarts cannot be used together: one restarts without a limit, the other sets one. "
+     "Omit one."),
     ("train tiny --until-solved --init-from x",
-     "--until-solved and --init-from cannot be used together: every attempt has a wiring of its own, and that of the"
-     " run is kept. Drop one."),
+     "--until-solved and --init-from cannot be used together: attempts sample new wiring, but --init-from "
+     "keeps the wiring of its run. Omit one."),
     ("train tiny --until-solved --within soon",
      "Invalid value for '--within': Expected a time or a number of epochs, such as 60s, 5m or 2000 epochs, got "
      "'soon'. See 'difflogic train --help'."),
     ("train tiny --restarts 1 --init-from x",
-     "--restarts and --init-from cannot be used together: every attempt has a wiring of its own, and that of the run"
-     " is kept. Drop one."),
+     "--restarts and --init-from cannot be used together: attempts sample new wiring, but --init-from keeps "
+     "the wiring of its run. Omit one."),
     ("init lizard --set seed=-1", "seed must be an integer between 0 and 4294967295, got -1."),
     ("presets life", "Unknown preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
 ]  # fmt: skip
@@ -297,7 +299,7 @@ def test_until_solved_ends_at_its_limit_and_is_resumed(difflogic: Call) -> None:
     assert more.code == 1
     assert "Not solved within 40 epochs" in more.out
     refused = difflogic("train", "--resume", "run/attempt-1", "--within", "9s", "--engine", "cpu")
-    assert (refused.code, "unlike the run in run/attempt-1: drop it." in refused.errors) == (2, True)
+    assert (refused.code, "unlike the run in run/attempt-1: omit it." in refused.errors) == (2, True)
 
 
 def test_population_of_zero_is_refused_with_and_without_restarts(difflogic: Call, tmp_path: Path) -> None:

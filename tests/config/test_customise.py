@@ -166,7 +166,7 @@ def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     refused("`colors` is for images: give `target` or `start` with it.", lizard, colors=8)
     refused("`threshold` is for images: give `target` or `start` with it.", lizard, threshold=0.0)
     refused("`padding` is for images: give `target` with it.", lizard, padding=1)
-    refused("`padding` sets the size of the grid, which is already given: drop one of them.", lizard, (9, 9),
+    refused("`padding` sets the size of the grid, which is already given: omit one of them.", lizard, (9, 9),
             target=path, padding=1)  # fmt: skip
     refused(f"A grid must have at least 3x3 cells: add some around {path} with `padding` 1.", lizard, target=path)
     refused("`start` must be one of random, boards, seed, zeros, or an image file, got 'sed' (did you mean seed?).",

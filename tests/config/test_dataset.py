@@ -108,7 +108,7 @@ def test_missing_and_too_large_files_are_refused(tmp_path: Path, monkeypatch: py
         ),
         (
             TrainRequest(data=Dataset.of(X[:1], Y[:1]), set={"data": {"held_out": 0.5}}),
-            "Samples are held out of at least 2, got 1: give more samples, or set data",
+            "At least 2 samples are needed to hold some out, got 1: add some, or set data",
         ),
         (
             TrainRequest(data=Dataset.of(X, Y), start="seed"),

@@ -71,7 +71,7 @@ def test_written_settings_can_be_changed_and_read_again() -> None:
     # With the hash in it, a file means these samples and no others.
     other = configured(source=Config.from_toml(config.to_toml().replace('word = "left"', 'word = "right"')))
     assert other.data.sha256 == config.data.sha256
-    with pytest.raises(DataError, match=f"The samples that {NAME} draws now are not those"):
+    with pytest.raises(DataError, match=f"The samples that {NAME} now makes are not those"):
         Trainer(other.with_(data={"sha256": "0" * 64}), open_engine("reference")).run()
 
 
@@ -98,7 +98,7 @@ def test_trainer_takes_a_registered_or_other_task(tmp_path: Path) -> None:
         (NAME, {"task": {"side": 99}}, "side must be an integer between 3 and 8, got 99"),
         (NAME, {"task": {"side": "x"}}, "task.side must be an integer between 3 and 8, got 'x'"),
         (NAME, {"task": {"word": "lef"}}, r"word must be one of left, right, got 'lef' \(did you mean left\?\)"),
-        (NAME, {"plugin": {"name": "other"}}, "drop plugin"),
+        (NAME, {"plugin": {"name": "other"}}, "omit plugin"),
         (NAME, {"data": {"samples": 0}}, "data.samples must be an integer"),
         (NAME, {"data": {"samples": 10**9}}, "set data.samples to at most"),
     ],
@@ -144,18 +144,18 @@ class Faulty(Task):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("raises", "could not draw 2 samples: RuntimeError: no room."),
+        ("raises", "failed to make 2 samples: RuntimeError: no room."),
         ("short", "must return a difflogic.Dataset of 2 samples, got 1."),
-        ("shape", "could not draw 2 samples: DataError: y must have"),
-        ("value", "could not draw 2 samples: DataError: x must be 0 or 1 everywhere"),
+        ("shape", "failed to make 2 samples: DataError: y must have"),
+        ("value", "failed to make 2 samples: DataError: x must be 0 or 1 everywhere"),
         ("list", "must return a difflogic.Dataset of 2 samples, got a list."),
-        ("fields", "requires an invalid configuration: ConfigError: batch must be|train.batch must be"),
+        ("fields", "returned an invalid configuration from `fields`: ConfigError: batch must be|train.batch must be"),
         ("section", "failed in `fields`: TypeError"),
         ("nan", "returned nan for share from `judge`: expected a finite number."),
         ("text", "failed in `judge`: ValueError"),
         ("none", "failed in `judge`: AttributeError"),
         ("grey", r"drew a as uint8 \[3, 3\]: expected uint8 \[H, W, 3\]"),
-        ("path", "named an image '../a'"),
+        ("path", "returned an image with the name '../a'"),
     ],
 )
 def test_errors_of_a_task_are_one_sentence_with_its_name(how: str, message: str) -> None:

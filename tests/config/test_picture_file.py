@@ -166,7 +166,7 @@ def test_empty_image_is_refused(tmp_path: Path) -> None:
 
 
 def test_sixty_four_colours_have_no_threshold(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="drop `threshold`"):
+    with pytest.raises(DataError, match="omit `threshold`"):
         picture_file.load(tmp_path / "a.png", 64, threshold=0.5)
 
 

@@ -54,7 +54,7 @@ def test_wrong_growth_is_one_sentence(growth: dict[str, Any], sentence: str) -> 
 
 
 def test_neither_an_image_nor_a_pool_grows() -> None:
-    sentence = "A grid grows only with a random initial state, and without picture, loss_steps, damage and pool."
+    sentence = "[growth] requires a random initial state, and no image, loss_steps, damage or pool: omit one of them."
     for config, pool in ((presets.get("lizard"), 0), (tiny_config(), 3)):
         with pytest.raises(ConfigError) as refused:
             config.with_(growth=GROWTH, pool={"size": pool})

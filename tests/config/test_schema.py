@@ -107,7 +107,7 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("task", "loss_steps", [5, 5, 20], "loss_steps must be ascending CA steps between 1 and 20, got [5, 5, 20]."),
     ("task", "damage_steps", [0, 20], "damage_steps must be ascending CA steps between 0 and 19, got [0, 20]."),
     ("task", "damage_side", 3, "Damage needs both damage_side and damage_steps, got 3 and []."),
-    ("task", "start", "boards", 'start "boards" draws from all boards of at most 16 cells, the grid has 256.'),
+    ("task", "start", "boards", 'start "boards" supports at most 16 cells, got 256: use a smaller grid.'),
     ("pool", "size", 12, "pool.size must be batch times a power of two, got 12 for a batch of 2."),
     ("pool", "reset", -1, "pool.reset must be an integer between 0 and 2147483648, got -1."),
     ("task", "height", 2, "height must be an integer between 3 and 65536, or 1 on a line, got 2."),
@@ -149,7 +149,7 @@ def test_missing_field_is_named_by_its_path() -> None:
 HELD: list[tuple[dict[str, Any], str]] = [
     ({"model": {"held": [8]}}, "held must be ascending channels between 0 and 7, got [8]."),
     ({"model": {"held": [0, 1, 2, 3, 4, 5, 6, 7]}}, "each layer of the update network must have more gates than held"),
-    ({"model": {"held": [1]}, "search": {"begin": 5}}, "A search evaluates fresh initial states without damage"),
+    ({"model": {"held": [1]}, "search": {"begin": 5}}, "A search requires fresh initial states, without damage"),
 ]
 
 

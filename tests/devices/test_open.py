@@ -66,7 +66,7 @@ def test_unknown_engines(selector: str) -> None:
 
 @pytest.mark.parametrize("name", ["cpu", "reference"])
 def test_a_processor_is_no_hardware_gpu(name: str) -> None:
-    with pytest.raises(UsageError, match=f"The {name} engine runs on the CPU: drop --require-hardware"):
+    with pytest.raises(UsageError, match=f"The {name} engine runs on the CPU: omit --require-hardware"):
         place(name, require_hardware=True)
     assert open_engine(name).info.engine == name
 

@@ -142,7 +142,7 @@ def test_a_population_in_groups_is_said(device: GpuDevice, config: Config, monke
     most = Tuner(device, config, population=2).plan.buffer_bytes()
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
     one = Tuner(device, config, population=3)
-    assert tune.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
+    assert tune.sizes_of(one.plan, one.groups).endswith("2 models, the largest of 2 groups")
 
 
 @pytest.mark.exhaustive
@@ -191,7 +191,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
         assert main(["tune"]) == 130
     out = capsys.readouterr().out
     assert "At most 6 variants; compiling each" in out
-    assert "Stopped: 2 measured variant(s) are saved; tune again to continue." in out
+    assert "Stopped: 2 variants saved; tune again to continue." in out
     stopping = False
     assert main(["tune"]) == 0
     out = capsys.readouterr().out
@@ -207,8 +207,8 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     tuning_cache.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
     assert main(["tune", "--reset"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Deleted 1 result(s) of ")
-    assert ", and 1 unfinished sweep(s)." in out
+    assert out.startswith("Deleted 1 result of ")
+    assert ", and 1 unfinished sweep." in out
     assert main(["tune", "--reset", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"adapter": select_adapter().name, "forgotten": 0, "cut_off": 0}
 

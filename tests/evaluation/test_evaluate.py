@@ -324,7 +324,7 @@ def test_members_of_a_population(tmp_path):
     assert load(run, 3).config.seed == 9
     assert load(run).title == "keeper, seed 8 of 3 models, after epoch 3"
     for member in (0, 4):
-        with pytest.raises(UsageError, match=f"Unknown member {member} of .*: expected 1 to 3, of seeds 7 to 9"):
+        with pytest.raises(UsageError, match=f"Unknown model {member} of .*: expected 1 to 3, of seeds 7 to 9"):
             load(run, member)
 
 

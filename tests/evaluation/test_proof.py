@@ -101,7 +101,7 @@ def test_a_wrong_one_has_a_counterexample_that_replays(tmp_path: Path) -> None:
     last = ReferenceEngine().rollout(keeper(2), found.counterexample[None], 3, "hard")[-1, 0, ..., :1]
     wrong = int((last != found.claim.target).sum())
     assert wrong
-    assert found.text.endswith(f"From the counterexample {wrong} of 16 values are wrong at step 3.")
+    assert found.text.endswith(f"For the counterexample, {wrong} of 16 values are wrong at step 3.")
     outcome = difflogic.prove(run)
     names = [path.name for path in outcome.keep()]
     assert names == ["proof.json", "proof-counterexample.npy", "proof-counterexample.png"]

@@ -58,7 +58,7 @@ def test_software_is_refused_where_hardware_is_required(three: tuple[Adapter, ..
         select_adapter("llvmpipe", require_hardware=True)
     assert str(caught.value) == (
         f"--require-hardware was given, but only software adapters were found ({KNOWN}): install the GPU's driver, "
-        "or leave the option out."
+        "or omit --require-hardware."
     )
 
 

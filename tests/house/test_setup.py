@@ -81,7 +81,7 @@ def test_setup_succeeds_without_vulkan(ready):
     (ready.system / "usr/lib/libvulkan.so.1").unlink()
     result = ready.run(ready.checkout / "bin/setup", DIFFLOGIC_NO_APT="1")
     assert result.returncode == 0
-    assert "only the reference engine can run; run: sudo apt-get" in result.stderr
+    assert "only the CPU and reference engines can run; run: sudo apt-get" in result.stderr
 
 
 def test_command_runs_in_the_callers_folder_and_through_a_link(ready):

@@ -337,7 +337,7 @@ def test_test_set_of_idx_files_is_evaluated_once_and_every_other_row_learned(ima
     assert (len(twin.best.score.returns), twin.best.environments.parts.learned.size) == (80, 300)
     for more, sentence in (
         (("--set", "table.held_out=0.1"), "table.held_out must be 0 with a test set"),
-        (("--resume", path), "drop --data, --test"),
+        (("--resume", path), "omit --data, --test"),
         (("lizard",), "--test requires a table"),
     ):
         assert sentence in refusal(capsys, *asked, *more)[1]

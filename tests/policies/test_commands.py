@@ -59,7 +59,7 @@ def test_presets_are_shown_and_written(tmp_path, capsys):
     assert f"train-policy --config {file}" in run("init", "cartpole", "-o", file, "--set", "ppo.n_steps=64")
     assert PolicyConfig.load(file) == PRESETS["cartpole"].with_(ppo={"n_steps": 64})
     assert refusal(capsys, "init", "cartpole", "--target", "cat.png") == (
-        2, "Error: --target is for automata, but this trains agents: drop it.\n"
+        2, "Error: --target is for automata, but this trains agents: omit it.\n"
     )  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def test_the_commands_of_the_page_train(tmp_path, line):
         ((worlds.broken("raises"),), 1, "raised an error during an episode"),
         (("cartpole", "--population", "0"), 2, "--population must be an integer"),
         (("cartpole", "--within", "9 epochs"), 2, "must be a time for agents"),
-        (("cartpole", "--until-solved", "--init-from", "runs/other"), 2, "every attempt has a wiring of its own"),
+        (("cartpole", "--until-solved", "--init-from", "runs/other"), 2, "attempts sample new wiring"),
         (("cartpole", "--engine", "gpu:0", "--require-hardware"), 1, "software"),
     ],
 )  # fmt: skip
@@ -231,8 +231,8 @@ def test_train_is_the_same_road(trained, tmp_path, capsys):
         (("train", "cartpole", "--restarts", 2), "--restarts is for automata"),
         (("train", "checkerboard", "--steps", 3), "--steps is for agents, but this trains automata"),
         (("train", "--resume", trained, "--epochs", 3), "is counted in steps: give --steps"),
-        (("train-policy", "--resume", tmp_path / "run", "--seed", 4), "drop --seed"),
-        (("render", trained, "-o", "x.gif", "--damage", 3), "drop --damage"),
+        (("train-policy", "--resume", tmp_path / "run", "--seed", 4), "omit --seed"),
+        (("render", trained, "-o", "x.gif", "--damage", 3), "omit --damage"),
     ):
         code, sentence = refusal(capsys, *words)
         assert (code, told in sentence) == (2, True), sentence

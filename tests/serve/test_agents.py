@@ -121,7 +121,7 @@ def saved(live: Live, job: str, epoch: int) -> None:
     ({"set": {"ppo.n_step": 3}}, "invalid_config", "did you mean n_steps?"),
     ({"set": {"algorithm": "sac"}}, "invalid_config", "SAC requires continuous actions"),
     ({"set": {"logic.widths": [9]}}, "invalid_config", "expected a multiple of 2"),
-    ({"recipe": "robust"}, "invalid_config", "`recipe` is for automata, but this trains agents: drop it."),
+    ({"recipe": "robust"}, "invalid_config", "`recipe` is for automata, but this trains agents: omit it."),
     ({"until_solved": True, "population": 2}, "invalid_config", "omit population"),
     ({"until_solved": True, "within": "200 epochs"}, "invalid_config", "steps limit each attempt"),
     ({"within": "2h"}, "too_much_time", "at most 60m"),

@@ -78,7 +78,7 @@ def test_restarts_end_with_the_first_solved(client):
     assert submit(client, restarts=1, population=2, stop_when_solved=2)["request"]["stop_when_solved"] == 2
     for wrong, code, words in (
         ({"restarts": 9, "recipe": "paper"}, "invalid_config", "give at most 4"),
-        ({"restarts": 1, "init_from": job["id"]}, "invalid_request", "Drop one"),
+        ({"restarts": 1, "init_from": job["id"]}, "invalid_request", "Omit one"),
     ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert words in error(answer, 422, code)
@@ -112,8 +112,8 @@ def test_until_solved_ends_within_the_limits_of_the_server(client):
         ("invalid_request", until | {"within": "soon"}, "Expected a time or a number of epochs, such as 60s"),
         ("invalid_config", until | {"within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
         ("invalid_request", {"within": "60s", "restarts": 2}, "`within` and `restarts` cannot be used together"),
-        ("invalid_request", until | {"restarts": 2}, "the one restarts without a limit"),
-        ("invalid_request", until | {"init_from": job["id"]}, "that of the run is kept. Drop one."),
+        ("invalid_request", until | {"restarts": 2}, "one restarts without a limit"),
+        ("invalid_request", until | {"init_from": job["id"]}, "keeps the wiring of its run. Omit one."),
     ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert words in error(answer, 422, code)

@@ -41,7 +41,7 @@ def test_task_that_is_not_allowed_is_refused_and_not_loaded(monkeypatch: pytest.
         for files in (picture, {}):
             with pytest.raises(ApiError, match=r"does not allow the task in Python .*, only none"):
                 submitted(ServeSettings(), **files, **request)
-    with pytest.raises(ApiError, match="drop plugin"):
+    with pytest.raises(ApiError, match="omit plugin"):
         submitted(ServeSettings(tasks=frozenset({NAME})), config=config, set={"plugin.name": "other:task"})
 
 

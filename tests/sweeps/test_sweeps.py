@@ -174,7 +174,7 @@ TINY = "sweep checkerboard-small --epochs 1"
         ),
         (
             "--over seed=0..3 --resume {tmp}",
-            "--resume continues a sweep as it was configured: drop PRESET, --epochs, --over",
+            "--resume continues a sweep as it was configured: omit PRESET, --epochs, --over",
         ),
     ],
 )

@@ -108,7 +108,7 @@ def test_costs_rise_every_sixteen_rounds_if_little_is_repaired() -> None:
 
 @pytest.mark.parametrize("name", ["a pool", "damage"])
 def test_task_that_cannot_be_searched_is_one_sentence(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"^A search evaluates fresh initial states .*: set search\.begin to 0"):
+    with pytest.raises(ConfigError, match=r"^A search requires fresh initial states, .*: set search\.begin to 0"):
         task_config(name, search={"begin": 1})
 
 

@@ -171,8 +171,7 @@ def test_skipped_epochs_name_their_seeds(config: Config, one: Engine) -> None:
     diary = Diary()
     Trainer(config, Skips(one, {})).run(population=M, observer=diary)
     assert diary.notices == [
-        "The gradient of seed 23, 25 was not finite in 2 epoch(s), from 7 to 9: their steps were skipped, "
-        "logits and moments are unchanged."
+        "The gradient of seed 23, 25 was not finite in 2 epochs, from 7 to 9: these optimiser steps were skipped."
     ]
 
 

@@ -146,8 +146,7 @@ def test_skipped_epochs_are_reported(config: Config, one: Engine) -> None:
     diary = Diary()
     run = Trainer(config, Scripted(one, {}, skipped=(7, 9))).run(observer=diary)
     assert diary.notices == [
-        "The gradient was not finite in 2 epoch(s), from 7 to 9: their steps were skipped, "
-        "logits and moments are unchanged."
+        "The gradient was not finite in 2 epochs, from 7 to 9: these optimiser steps were skipped."
     ]
     assert [row.epoch for row in run.metrics if row.skipped] == [7, 9]
     assert run.metrics[6].to_dict()["soft_loss"] is None

@@ -15,6 +15,7 @@ from difflogic.cli.screen import sinks, table
 from difflogic.cli.screen.echo import FAILED, INTERRUPTED, echo
 from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
+from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from difflogic.bench.results import Line, Results
@@ -69,7 +70,7 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
         raise UsageError("--list, --gradients and --compare cannot be used together: give one of them.")
     timing = {"--case": settings["patterns"], **{f"--{name}": settings[name] for name in ("quick", "rounds", "out")}}
     if chosen and (unused := [name for name, value in timing.items() if value]):
-        raise UsageError(f"{chosen[0]} does not measure times: drop {unused[0]}.")
+        raise UsageError(f"{chosen[0]} does not measure times: omit {unused[0]}.")
     if only_list:
         _list_cases()
         return 0
@@ -208,7 +209,7 @@ def _show(results: Results) -> None:
         name = results.shown(line["engine"])
         echo(f"Not measured: {line['case']} on {name} ({line['kind']}): {line['why']}", err=True)
     if stopped:
-        echo(f"Stopped: {len(stopped)} measurement(s) are missing.", err=True)
+        echo(f"Stopped before the end: {counted(len(stopped), 'measurement')} missing.", err=True)
 
 
 _COLUMNS = (

@@ -59,7 +59,7 @@ def command(
     """
     if is_asked(options) or population is not None or max_memory is not None:
         if only_list or report:
-            raise UsageError("--list and --report cannot be used with PRESET, RUN or their options: drop these.")
+            raise UsageError("--list and --report cannot be used with PRESET, RUN or their options: omit these.")
         _show_memory(adapter, options, population, max_memory, as_json)
         return 0
     if report and (as_json or only_list):

@@ -78,7 +78,7 @@ def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, 
     if len(runs) == 1 and curves is not None:
         raise UsageError("--curves requires several runs: name another run, or give --html instead.")
     if len(runs) > 1 and html is not None:
-        raise UsageError("--html requires a single run: drop it, or name only one run.")
+        raise UsageError("--html requires a single run: omit it, or name only one run.")
     settings: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
         "tell": (lambda _: None) if as_json else sinks.working,
         "data": _data(runs[0], options["data"], options["label"]),
@@ -93,7 +93,7 @@ def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, 
         return show(result, as_json, lambda: _save(result, html, REPORT))
     comparison = beside(results)
     if curves is not None and ROBUSTNESS not in comparison.files:
-        raise UsageError("--curves requires a robustness test, which none of these runs has: drop it.")
+        raise UsageError("--curves requires a robustness test, which none of these runs has: omit it.")
     paths = [path for result in results.values() for path in save(result, "the results are")]
     return show(comparison, as_json, lambda: [*paths, *_save(comparison, curves, ROBUSTNESS)])
 

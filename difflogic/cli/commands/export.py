@@ -55,7 +55,7 @@ Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
     metavar="BITS",
     help="For a controller in fixed point: the number of fraction bits [16, or more for close thresholds].",
 )
-@click.option("--verify", is_flag=True, help="Check each export with a program for its format, if one is installed.")
+@click.option("--verify", is_flag=True, help="Check each export with a program for its format.")
 @force_option
 def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **options: Any) -> int:
     """Write a circuit in the formats `forms`, check the files if `verify` is True, and return the exit code."""

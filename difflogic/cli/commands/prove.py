@@ -69,15 +69,15 @@ def command(
     if one is not None and other is not None:
         of_run = {"--every-start": options["every_start"], "--size": options["size"], "--check": check, "--out": out}
         if unused := [name for name, value in of_run.items() if value]:
-            raise UsageError(f"{unused[0]} is only for proofs of one run: drop it to compare two circuits.")
+            raise UsageError(f"{unused[0]} is only for proofs of one run: omit it to compare two circuits.")
         return show(actions.prove(one, other, judges=judges, **of_two), as_json)
     if of_two["visible"]:
-        raise UsageError("--visible is only for comparing two circuits: name two, or drop it.")
+        raise UsageError("--visible is only for comparing two circuits: name two, or omit it.")
     if of_two["periodic"] is not None:
         raise UsageError("--periodic and --zero are only for comparing two circuits: a run has its own boundary.")
     if check is not None:
         if judges:
-            raise UsageError("--check uses the checker that is named in the proof: drop --checker.")
+            raise UsageError("--check uses the checker that is named in the proof: omit --checker.")
         return show(actions.check(check, one, options["seconds"]), as_json)
     if one is None:
         raise UsageError("Nothing to prove: give a run, two circuits, or --check with a proof.json.")

@@ -114,7 +114,7 @@ def command(run: Path, out: Output, what: str, member: int | None, **options: An
         return _render_episode(run, out, what, member, options)
     given = [name for name, value in options.items() if value not in (None, False)]
     if what != "rollout" and given:
-        raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")
+        raise UsageError(f"--what {what} does not show a rollout: omit {', '.join(map(written, given))}.")
     engine = shared.take_engine(engine_options)
     settings = {name: options[name] for name in ("channels", "scale", "frame_ms") if options[name] is not None}
     look = Look(steps=options["at"], **settings)
@@ -159,7 +159,7 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
     unused = [name for name, value in options.items() if value not in (None, False) and name not in OF_EPISODES]
     if unused or what == "gates":
         names = ", ".join(map(written, unused)) or "--what gates"
-        raise UsageError(f"These options are not supported for agents: drop {names}.")
+        raise UsageError(f"These options are not supported for agents: omit {names}.")
     if what == "loss":
         out.write(curves(path))
         echo(f"Written: {out}")

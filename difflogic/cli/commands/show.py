@@ -170,7 +170,7 @@ def _show_models(saved: Checkpoint[ModelState], rows: list[list[Row]]) -> None:
                 str(undecided_gates(member.circuit.gate_logits, member.circuit.wire_logits)),
             )
         )
-    headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first exact", "gates", "unconverged")
+    headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first solved", "gates", "unconverged")
     echo()
     table.show(headers, lines)
 

@@ -61,7 +61,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
         unused = ["PRESET"] if what is not None else []
         unused += [written(name) for name, value in options.items() if name not in WITH_RESUME and value]
         if unused:
-            raise UsageError(f"--resume continues a sweep as it was configured: drop {', '.join(unused)}.")
+            raise UsageError(f"--resume continues a sweep as it was configured: omit {', '.join(unused)}.")
     devices = [device.strip() for device in (options["devices"] or "").split(",") if device.strip()]
     with sinks.choose(as_json, "trial") as sink:
         reporter = SweepReporter(sink)
@@ -84,6 +84,6 @@ def _spec(what: str | None, trials: int | None, options: dict[str, Any]) -> Spec
     settings |= {"trials": trials, "set": fields or None}
     if what is not None and what.endswith(".toml"):
         if options["over"] or options["config_file"] is not None:
-            raise UsageError(f"{what} already defines the sweep: drop --over and --config, or name a PRESET.")
+            raise UsageError(f"{what} already defines the sweep: omit --over and --config, or name a PRESET.")
         return Spec.load(Path(what), **settings)
     return Spec.of(**settings | {"preset": what, "config": options["config_file"], "over": axes(options["over"])})

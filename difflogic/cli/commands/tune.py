@@ -12,6 +12,7 @@ from difflogic.cli.options import json_option
 from difflogic.cli.screen import sinks, table
 from difflogic.cli.screen.echo import echo
 from difflogic.cli.work import work, work_options
+from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from difflogic.devices.tune import SweepProgress, TuningResult
@@ -44,8 +45,8 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     if reset:
         forgotten, cut_off = tuning_cache.reset(chosen)
         report = json.dumps({"adapter": chosen.name, "forgotten": forgotten, "cut_off": cut_off})
-        more = f", and {cut_off} unfinished sweep(s)" if cut_off else ""
-        echo(report if as_json else f"Deleted {forgotten} result(s) of {chosen.name}{more}.")
+        more = f", and {counted(cut_off, 'unfinished sweep')}" if cut_off else ""
+        echo(report if as_json else f"Deleted {counted(forgotten, 'result')} of {chosen.name}{more}.")
         return
     config = work(options).config
     # A kernel that computes wrong results may be the fastest, so tuning needs a working adapter.
@@ -66,7 +67,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         with sink:
             outcome = tuner.run()
     except KeyboardInterrupt:
-        notify(f"Stopped: {len(tuner.measured.seconds)} measured variant(s) are saved; tune again to continue.", None)
+        notify(f"Stopped: {counted(len(tuner.measured.seconds), 'variant')} saved; tune again to continue.", None)
         raise
     if as_json:
         echo(json.dumps(dataclasses.asdict(outcome) | {"variants": tuner.measured.variants()}))

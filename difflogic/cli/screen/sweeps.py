@@ -7,6 +7,7 @@ from difflogic.cli.screen.sinks import Event, Lines
 from difflogic.sweeps import Spec, Sweep, SweepObserver, Trial
 from difflogic.sweeps.page import shown
 from difflogic.system.files import quoted
+from difflogic.system.words import counted
 
 
 class SweepReporter(SweepObserver):
@@ -43,13 +44,15 @@ class SweepReporter(SweepObserver):
         """Report the end of a sweep after its tables have been written."""
         best, missing = done.best, done.spec.most - len(done.trials)
         failed = sum(trial.status == "failed" for trial in done.trials)
-        lines = [f"{len(done.trials)} trials are over, {failed} of them failed."]
+        lines = [f"{counted(len(done.trials), 'trial')} ended, {failed} failed."]
         if best is not None:
             values = ", ".join(f"{path}={shown(value)}" for path, value in best.values.items())
             lines.append(f"The best is trial {best.number} with {self._metric} {shown(best.value)}: {values}")
         else:
             lines.append(f"No trial has a {self._metric}: see {done.path / 'trials.csv'}.")
         if missing:
-            lines.append(f"{missing} are missing: continue with difflogic sweep --resume {quoted(done.path)}")
+            lines.append(
+                f"{counted(missing, 'trial')} missing: continue with difflogic sweep --resume {quoted(done.path)}"
+            )
         fields = {"path": str(done.path), "best": None if best is None else best.number, "left": missing}
         self._sink.show(Event("end", fields, lines))

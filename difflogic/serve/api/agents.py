@@ -37,7 +37,7 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
     """Return the job for a request to train agents. Raises ApiError if the server cannot run the job."""
     try:
         if uploads:
-            raise UsageError(f"`{next(iter(uploads))}` is for automata, but this trains agents: drop it.")
+            raise UsageError(f"`{next(iter(uploads))}` is for automata, but this trains agents: omit it.")
         request.check_kind(of_agents=True)
         if request.preset is not None and request.config is not None:
             raise UsageError("Expected either `preset` or `config`, got both.")

@@ -145,7 +145,9 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
 def check_cost(config: Config, population: int, caps: Caps) -> Cost:
     """Return the cost of a training. Raises ApiError, with the exceeded limit, if the cost is above the caps."""
     if config.train.epochs > caps.epochs:
-        raise over("epochs", f"Expected at most {caps.epochs} epochs on this server, got {config.train.epochs}")
+        raise over(
+            "epochs", f"Expected at most {caps.epochs} epochs on this server, got {config.train.epochs}", "fewer epochs"
+        )
     cost = cost_of(config, population)
     check_caps(cost, population, caps)
     return cost
@@ -153,13 +155,19 @@ def check_cost(config: Config, population: int, caps: Caps) -> Cost:
 
 def check_caps(cost: Cost, population: int, caps: Caps) -> None:
     """Raise ApiError, with the exceeded limit, if the population or the cost of a training is above the caps."""
+    smaller = "a smaller grid, batch, circuit or population"
     if population > caps.population:
-        raise over("population", f"Expected at most {caps.population} models on this server, got {population}")
+        raise over(
+            "population",
+            f"Expected at most {caps.population} models on this server, got {population}",
+            "a smaller population",
+        )
     if cost.memory > caps.memory:
         needed, allowed = (f"{size // 10**6} MB" for size in (cost.memory, caps.memory))
-        raise over("memory", f"The job requires {needed} of memory, but this server allows {allowed}")
+        raise over("memory", f"The job requires {needed} of memory, but this server allows {allowed}", smaller)
     if cost.seconds > caps.hours * 3600:
-        raise over("time", f"The job takes about {cost.seconds // 3600} hours, but this server allows {caps.hours:g}")
+        why = f"The job takes about {cost.seconds // 3600} hours, but this server allows {caps.hours:g}"
+        raise over("time", why, f"{smaller}, or fewer epochs")
 
 
 def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:
@@ -175,24 +183,24 @@ def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Wit
     limit = limited(within, Within(caps.hours * 3600, caps.epochs))
     hours = 0 if limit.epochs is None else cost.seconds * limit.epochs / config.train.epochs / 3600
     if limit.seconds is None and hours > caps.hours:
-        raise over("time", f"{limit} take about {hours:.0f} hours, but this server allows {caps.hours:g}")
+        why = f"{limit} take about {hours:.0f} hours, but this server allows {caps.hours:g}"
+        raise over("time", why, "a smaller limit `within`")
     return limit
 
 
 def limited(within: Within | None, most: Within) -> Within:
     """Return `within`, a limit of training until solved, or `most` if None. Raises ApiError if it exceeds `most`."""
-    limit = within or most
+    limit, shorter = within or most, "a smaller limit `within`"
     if limit.seconds is not None and most.seconds is not None and limit.seconds > most.seconds:
-        raise over("time", f"Expected at most {Within(most.seconds)} on this server, got {limit}")
+        raise over("time", f"Expected at most {Within(most.seconds)} on this server, got {limit}", shorter)
     if limit.epochs is not None and most.epochs is not None and limit.epochs > most.epochs:
-        raise over("epochs", f"Expected at most {most.epochs} epochs on this server, got {limit}")
+        raise over("epochs", f"Expected at most {most.epochs} epochs on this server, got {limit}", shorter)
     return limit
 
 
-def over(quantity: str, why: str) -> ApiError:
-    """Return the error for a `quantity`, such as `memory`, above its limit; `why` begins its message."""
-    advice = "use a smaller grid, batch, circuit, population or fewer epochs"
-    return ApiError(422, f"too_much_{quantity}", f"{one_sentence(why)}: {advice}.")
+def over(quantity: str, why: str, advice: str) -> ApiError:
+    """Return the error for a `quantity`, such as `memory`, above its limit; the message is `why`, use `advice`."""
+    return ApiError(422, f"too_much_{quantity}", f"{one_sentence(why)}: use {advice}.")
 
 
 def _check_grid(request: TrainRequest) -> None:

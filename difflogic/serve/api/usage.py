@@ -70,6 +70,6 @@ class Usage:
         if quota is not None and (used := self.bytes().get(owner, 0)) >= quota:
             message = (
                 f"The jobs of {owner} use {used / 1e6:.1f} MB, and the quota per owner is {quota / 1e6:.1f} MB: delete "
-                "jobs that are over, and submit again."
+                "ended jobs, and submit again."
             )
             raise ApiError(507, "quota", message)

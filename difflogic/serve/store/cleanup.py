@@ -95,7 +95,7 @@ def collect(
             is_old = keep_days is not None and days >= keep_days and job["is_sound"]
             is_too_much = quota is not None and left > quota and days >= QUOTA_DAYS
             if (is_old or is_too_much) and (only is None or job["id"] in only) and (dry or _deleted(store, job["id"])):
-                why = f"{job['status']}, stored for {days:.0f} days since{'' if is_old else '; the quota is used up'}"
+                why = f"{job['status']} {days:.0f} days ago{'' if is_old else '; the quota is exceeded'}"
                 removed.append(Removed(job["id"], why, sizes.get(job["id"], 0)))
                 left -= sizes.get(job["id"], 0)
         counted = store.database.rows("SELECT counted FROM clock")[0][0]

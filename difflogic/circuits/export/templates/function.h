@@ -17,7 +17,7 @@
 @END@
 @WHERE REMEMBERS@
 #define @UPPER@_MEMORY @MEMORY@ /* bits of memory: the last of these numbers, and the bits behind the @CHOICE@'s */
-#define @UPPER@_SEEN (@UPPER@_@INPUTS_UPPER@ - @UPPER@_MEMORY) /* the others, which are seen */
+#define @UPPER@_SEEN (@UPPER@_@INPUTS_UPPER@ - @UPPER@_MEMORY) /* inputs that are observed */
 @END@
 #define @UPPER@_@RESULT_UPPER@_BITS @RESULT_BITS@
 #define @UPPER@_@CODE_UPPER@ @INPUTS@
@@ -48,7 +48,7 @@ static inline int @NAME@_decide(const uint64_t code[@UPPER@_@CODE_UPPER@])
 @END@
 @WHERE READS_NUMBERS@
 
-/* The number of the @CHOICE@ at @A_SAMPLE@; what is no number is below every threshold. */
+/* Return the number of the @CHOICE@ for @A_SAMPLE@. NaN is below every threshold. */
 static inline int @NAME@_@VERB@(const double @SAMPLE@[@UPPER@_@INPUTS_UPPER@])
 {
     const uint64_t code[@UPPER@_@CODE_UPPER@] = {
@@ -69,8 +69,8 @@ static inline int @NAME@_@VERB@_fixed(const int64_t @SAMPLE@[@UPPER@_@INPUTS_UPP
 @END@
 @WHERE REMEMBERS@
 
-/* A step: the number of the @CHOICE@ at what is seen, and in `memory` what is remembered of it. An episode begins with
- * a memory of 0. */
+/* Return the number of the @CHOICE@ for an observation, and update `memory`, which is 0 at the beginning of an
+ * episode. */
 static inline int @NAME@_step(uint32_t *memory, const double seen[@UPPER@_SEEN])
 {
     double all[@UPPER@_@INPUTS_UPPER@];

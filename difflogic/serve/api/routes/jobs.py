@@ -283,24 +283,28 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
     """Raise ApiError if a job of this `kind` cannot use the circuit of `source`."""
     if source.kind not in SOURCES[kind]:
         kinds = " or ".join(SOURCES[kind])
-        raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
+        raise ApiError(
+            409, "no_circuit", f"Expected a job of kind {kinds} for {kind}, but {source.id} is of kind {source.kind}."
+        )
     # A training has a circuit from its first checkpoint on; any other job has one when it is done.
     if source.saved_progress == 0 if source.kind == "train" else source.status != "done":
-        raise ApiError(409, "no_circuit", f"The job {source.id} is {source.status} and has no circuit.")
+        raise ApiError(
+            409, "no_circuit", f"The job {source.id} is {source.status} and has no circuit yet: wait for it."
+        )
 
 
 def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
     """Raise ApiError if a training with `config` cannot begin with the gates of `source`, whose shapes differ."""
     if is_policy(source) or is_policy(config):
         if (difference := agent_shape.difference(config, source)) is not None:
-            raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {difference}.")
+            raise ApiError(409, "other_shape", f"`init_from` requires agents of the same shape: {difference}.")
         return
     ours, theirs = ([model["channels"], model["kernels"], model["perceive"]["widths"], model["update"]["widths"]]
                     for model in (config["model"], source["model"]))  # fmt: skip
     if ours != theirs:
         message = (
-            "init_from needs a training with a circuit of the same shape: channels, kernels and the widths of both "
-            f"networks should be {ours}, those of that job are {theirs}."
+            "`init_from` requires a circuit of the same shape: expected channels, kernels and widths of both networks "
+            f"{ours}, got {theirs}."
         )
         raise ApiError(409, "other_shape", message)
 
@@ -315,6 +319,6 @@ def _follow_up(context: Context, source: JobRecord, kind: Kind, request: AnyRequ
             raise ApiError(409, "no_circuit", "Only simplified controllers can be proved: simplify it first.")
         check_controller(context.store.job_folder(source).run, options)
     if options.get("every_start") and source.kind == "simplify":
-        message = "every_start is only for trainings, not for simplified circuits: omit it."
+        message = "`every_start` is only for trainings, not for simplified circuits: omit it."
         raise ApiError(422, "invalid_request", message)
     return JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
