@@ -43,7 +43,7 @@ STEPS, SIDE, MARGIN, MOST = 100, 64, 16, 160
 HEAD = """# Rules of several states as circuits
 
     difflogic build Langtons-Loops -o loops                  # the circuit of a rule of Golly's package
-    python -m benchmarks.rules --save                        # this table, of {date}
+    python -m benchmarks.rules --seconds {seconds} --save            # this table, of {date}
 
 Each rule is a `.rule` file of Debian's package `golly`, from which `difflogic build` makes a circuit. Gates are
 two-input gates per cell: as built from the file's table or tree, and after {seconds} seconds of simplification. The

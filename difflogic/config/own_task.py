@@ -139,7 +139,7 @@ class Task(Section):
         return {}
 
     def pictures(self, film: Bits, samples: Dataset) -> Mapping[str, npt.NDArray[np.uint8]]:
-        """Return images by name, uint8 `[H, W, 3]`, which a run writes as NAME.png when it ends.
+        """Return images by name, uint8 `[H, W, 3]`, which a run writes as task-NAME.png when it ends.
 
         `film [N, T+1, H, W, C]` has all states of the hard circuit, from a few fresh `samples`.
         """

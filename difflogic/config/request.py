@@ -156,12 +156,14 @@ class SweepRequest(Request):
         default=dataclasses.MISSING, metavar="FIELD=VALUES",
     )  # fmt: skip
     metric: str | None = _sweep(
-        "Metric that compares trials: tts, the cost of a solution; hard_loss, wrong cells; gates, active gates of "
+        "Metric that compares trials: tts, the cost of a solution; hard_loss, wrong cells; gates, live gates of "
         "solved trials; return, the mean return of agents",
         one_of(METRICS),
         usual="tts; for agents return",
     )
-    method: str | None = _sweep("How to choose trials", one_of(METHODS), usual="grid if all values are listed")
+    method: str | None = _sweep(
+        "How to choose trials", one_of(METHODS), usual="grid if all values are listed, without a number of trials"
+    )
     trials: int | None = _sweep("Trials, including those before a resume", COUNT, metavar="N", usual="the whole grid")
     sampler_seed: int = _sweep("The seed of all random choices of the sweep, not of a run", SEED, default=0)
     ahead: int = _sweep("Trials that optuna and halving start before the first result", between(1, 1000), default=8)
@@ -268,7 +270,7 @@ class TrainRequest(Request):
         group="until", metavar="LIMIT", implies="until_solved", of_trials=True,
     )  # fmt: skip
     init_from: str | Path | None = option(
-        "Start from the logits and wiring of another run; in a request to a server, of a job",
+        "Start from the logits and wiring of another run; or of a job, in a request to a server",
         group="run", metavar="RUN|JOB", usual="a new one", sent=matching("the id of a job", JOB_ID),
     )  # fmt: skip
     starts: Path | None = option(

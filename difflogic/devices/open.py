@@ -83,10 +83,10 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
     if kind == "auto":
         return _auto(require_hardware, trusted)
     if kind == "gpu":
-        return Placement(_open_gpu(which, require_hardware, trusted), f"{selector} was asked for")
+        return Placement(_open_gpu(which, require_hardware, trusted), f"{selector} was requested")
     if require_hardware:
         raise UsageError(f"The {selector} engine runs on the CPU: omit --require-hardware, or use gpu or auto.")
-    return Placement(_WITHOUT_GPU[selector](), f"{selector} was asked for")
+    return Placement(_WITHOUT_GPU[selector](), f"{selector} was requested")
 
 
 def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_hardware: bool = False) -> Placement:

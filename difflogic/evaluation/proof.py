@@ -346,7 +346,7 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
             break
         if step == power:
             saved, power = state, 2 * power
-    text = f"From its one start the picture is right at step {scenario.steps}, and {ending}."
+    text = f"From its initial state the image is right at step {scenario.steps}, and {ending}."
     return Proof(claim, True, ROLLOUT, text, right_from)
 
 
@@ -361,7 +361,7 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
         counterexample = verdict.counterexample
         ones = "unknown" if counterexample is None else ", ".join(counterexample.ones) or "none"
         return Proof(claim, False, method, f"Wrong for {claim.rule}: it differs where these inputs are 1: {ones}.")
-    text = f"From every start, on every grid, each step is one generation of {claim.rule}."
+    text = f"From every initial state, on every grid, each step is one generation of {claim.rule}."
     return Proof(claim, True, method, text, from_step=1)
 
 

@@ -161,10 +161,10 @@ def test_damaged_image_is_refused(tmp_path: Path) -> None:
     [
         (
             "noise",
-            "Unknown start 'noise': expected random, seed, zeros, picture (the circuit's own), or a file: a "
+            "Unknown initial state 'noise': expected random, seed, zeros, picture (the circuit's own), or a file: a "
             "pattern, .png or .npy.",
         ),
-        ("absent.rle", "No start file absent.rle exists."),
+        ("absent.rle", "The file absent.rle of the initial state does not exist."),
     ],
 )
 def test_invalid_starts_are_refused(start: str, complaint: str) -> None:

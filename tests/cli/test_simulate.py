@@ -182,7 +182,7 @@ def test_blocks_without_colours_or_half_blocks(encoding: str, system: Any, shown
         (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, numba, gpu or reference."),
         (["--fire-rate", "0"], "--fire-rate must be between"),
         (["--density", "1.5"], "--density must be between 0 and 1, got 1.5."),
-        (["--start", "noise"], "Unknown start 'noise'"),
+        (["--start", "noise"], "Unknown initial state 'noise'"),
         (["--engine", "c"], "Unknown engine 'c': expected auto, numba, gpu or reference."),
         (["-o", "a.jpg"], "a.jpg must end in .rle, .png, .gif or .npy"),
         (["--every", "5"], "--every requires frames to record: add -o FILE.gif, -o FILE.npy or --live."),

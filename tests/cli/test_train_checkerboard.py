@@ -32,7 +32,7 @@ def test_run_is_reported_in_lines(call: Call, models: tuple[object, ...], seeds:
     lines = out.splitlines()
     assert lines[0] == f"tiny: 54 soft gates, 6x5 grid, 2 channels, 3 steps, batch 3, {seeds}"
     assert lines[1].startswith("Engine reference: NumPy (")
-    assert lines[1].endswith("; reference was asked for")
+    assert lines[1].endswith("; reference was requested")
     assert lines[2] == "Run folder here"
     logs = [line for line in lines if line.startswith("Epoch ")]
     form = rf"Epoch [ \d]{{4}}: soft loss \d+\.\d{{4}}{losses}( at epoch \d+)?"

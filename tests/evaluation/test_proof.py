@@ -158,7 +158,7 @@ def test_a_rule_on_all_neighbourhoods(tmp_path: Path) -> None:
     life = presets.get("game-of-life")
     found = proved(kept_run(tmp_path / "run", life, learned(life)), every=True)
     assert found.proved
-    assert found.text == "From every start, on every grid, each step is one generation of B3/S23."
+    assert found.text == "From every initial state, on every grid, each step is one generation of B3/S23."
     other = proved(kept_run(tmp_path / "other", life.with_(task={"rule": "B36/S23"}), learned(life)))
     assert other.proved is False
     assert other.text.startswith("Wrong for B36/S23: it differs where these inputs are 1: in[0][")

@@ -99,7 +99,7 @@ def test_build_makes_a_circuit_for_the_task_of_a_training(store, trained):
     store.ask(job.id, "cancel")
     result = follow_ups.follow(store, job)
     assert (result["proved"], result["equal"]) == (True, True)
-    assert result["text"].startswith("From its one start the picture is right at step 12")
+    assert result["text"].startswith("From its initial state the image is right at step 12")
     assert (store.job_folder(job).files / "circuit.json").exists()
 
 

@@ -59,7 +59,7 @@ def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", s
     else:
         opened = _numba(spec) if name == "numba" else _gpu(spec, which or None)
     opened.put(start)
-    return Opened(name, opened, "was asked for")
+    return Opened(name, opened, "was requested")
 
 
 def _numba(spec: SimulationSpec) -> Simulation:

@@ -34,7 +34,11 @@ def file_of(start: str) -> Path | None:
     path = Path(start)
     if path.is_file():
         return path
-    raise UsageError(f"No start file {path} exists." if path.suffix else f"Unknown start {start!r}: {GRAMMAR}.")
+    raise UsageError(
+        f"The file {path} of the initial state does not exist."
+        if path.suffix
+        else f"Unknown initial state {start!r}: {GRAMMAR}."
+    )
 
 
 def start_file(start: str) -> StartFile | None:
@@ -70,7 +74,7 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
         scenario = spec.netlist.scenario
         own = scenario.grid(spec.netlist.origin) if scenario and scenario.start == "picture" else None
         if own is None:
-            raise UsageError(f"The circuit has no initial image for the start picture: {GRAMMAR}.")
+            raise UsageError(f"The circuit has no initial image for `picture`: {GRAMMAR}.")
         return _placed(spec, own, "The circuit's own image")
     planes = np.zeros((spec.height, spec.channels, spec.words), dtype=np.uint64)
     if start == "random":

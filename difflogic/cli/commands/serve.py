@@ -64,7 +64,7 @@ retention_options = together(
         "--keep-days",
         type=click.FloatRange(min=0),
         metavar="DAYS",
-        help="Delete jobs that ended more than DAYS days ago. Only days on which the store is served count.",
+        help="Delete jobs that ended at least DAYS days ago. Only days on which the store is served count.",
     ),
     click.option(
         "--quota",
@@ -111,7 +111,7 @@ retention_options = together(
 @click.option("--max-population", "population", type=click.IntRange(1), help="Maximum models per job [1024].")
 @click.option("--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="Maximum predicted hours [48].")
 @click.option("--max-memory", "memory", type=megabytes, metavar="MB", help="Memory per job [3/4 of the host's].")
-@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Maximum size of an image file [8].")
+@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Maximum size of an uploaded file [8].")
 @click.option("--owner-quota", type=megabytes, metavar="MB", help="Maximum disk space per owner.")
 @click.option("--max-jobs", "jobs", type=click.IntRange(1), help="Maximum queued jobs per owner [10000].")
 @retention_options
