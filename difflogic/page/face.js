@@ -355,7 +355,7 @@ function recorded(board) {
     page.preset = null;
     page.noise = null;
     watch(HardCircuit.recorded(board), board.task, undefined, true);
-    setText(element("notice"), "Until then, here is a checkerboard that was trained before.");
+    setText(element("notice"), "Until then, here is a checkerboard that was trained earlier.");
     element("notice").hidden = false;
     figure.say(`${board.text} ${plural(gatesOf(board.rows), "gate")}.`);
 }

@@ -39,7 +39,7 @@ export const ACTIONS = [
     { name: "evaluate-long", label: "Test for long", when: canTest, run: (job) => follow(job, "evaluate", { quick: false }) },
     { name: "harden", label: "Converge its gates", title: "Continue the training until every gate has converged", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => created(job, "harden") },
     { name: "rename", label: "Rename", when: () => true, run: (job) => edited(job, ["Rename the job", "Name", job.name, "Rename"], (name) => ({ name })) },
-    { name: "priority", label: "Priority", when: (job) => !isOver(job), run: (job) => edited(job, ["Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save"], (text) => ({ priority: Number(text) })) },
+    { name: "priority", label: "Priority", when: (job) => !isOver(job), run: (job) => edited(job, ["Priority of the job", "From -10 to 10: jobs with a higher priority start first", job.priority, "Save"], (text) => ({ priority: Number(text) })) },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: (job) => edited(job, ["Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false], (text) => ({ tags: tagsOf(text) })) },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];

@@ -22,7 +22,7 @@ export function compareView(root, signal, ids) {
     const metric = h("select", { onchange: () => draw() }, Object.keys(METRICS).map((name) => h("option", {}, name)));
     const axis = h("select", { onchange: () => draw() }, h("option", {}, "epochs"), h("option", {}, "seconds"));
     const differences = scroll("Settings");
-    const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Gates", h("span", { class: "unseen" }, "Remove")];
+    const head = ["Run", "State", "Epochs", "Soft loss", "Wrong cells", "Gates", h("span", { class: "unseen" }, "Remove")];
     const picker = h("select", { "aria-label": "Add a run", onchange: () => move([...chosen, picker.value]) });
     const nothing = empty("Nothing to compare", "Add a run above, or select some in the list of jobs.");
     const shown = h(

@@ -109,13 +109,13 @@ export function curves() {
     const span = new Window();
     let unit = "epoch";
     const batch = new Chart(span, {
-        title: "Loss",
+        title: "Loss of the training batch",
         label: "Curves of the soft and the hard loss in training, by epoch.",
         write,
     });
     const tests = new Chart(span, {
-        title: "Wrong cells in tests",
-        label: "Curve of the wrong cells in tests, by epoch.",
+        title: "Wrong cells of the evaluation grids",
+        label: "Curve of the wrong cells of the evaluation grids, by epoch.",
         height: 170,
         write,
     });

@@ -15,7 +15,7 @@ export const SORTS = {
     newest: "Newest first",
     name: "By name",
     priority: "By priority",
-    wrong: "Nearest to solved first",
+    wrong: "Fewest wrong cells first",
     gates: "Fewest gates first",
 };
 

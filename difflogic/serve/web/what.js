@@ -12,7 +12,7 @@ import { isPolicy, isTable } from "./progress.js";
 const IMAGES = {
     "checkerboard-small": ["Board", "from noise"],
     "checkerboard-healing": ["Healing board", "after damage"],
-    "checkerboard-async": ["Restless board", "by chance"],
+    "checkerboard-async": ["Asynchronous board", "random updates"],
     lizard: ["Lizard", "from one cell"],
     "colored-g": ["Letter", "in colours"],
     "heart-steady": ["Heart", "that stays"],

@@ -23,7 +23,7 @@ def export(controller: Controller, name: str) -> Files:
     try:
         drawn = drawing(controller, name)
     except CircuitError:
-        drawn = f"<p>With more than {MAX_GATES} gates it is too large to be drawn.</p>"
+        drawn = f"<p>The circuit is not drawn, because it has more than {MAX_GATES} gates.</p>"
     rows = zip(controller.observations, controller.thermometer.thresholds, strict=True)
     data = {
         "observations": [{"name": observed, "thresholds": list(values)} for observed, values in rows],

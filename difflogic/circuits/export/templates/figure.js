@@ -81,7 +81,7 @@ export class Figure extends Player {
     }
 
     /** Draws a circuit, or shows the reason why there is none. @param {Parameters<typeof drawing>[0] | null} circuit @param {string} [otherwise] */
-    show(circuit, otherwise = `With more than ${MOST_DRAWN} gates it is too large to be drawn.`) {
+    show(circuit, otherwise = `The circuit is not drawn, because it has more than ${MOST_DRAWN} gates.`) {
         this.rows = circuit && gatesOf(circuit.rows) <= MOST_DRAWN ? circuit.rows : null;
         if (circuit && this.rows) this.circuit.innerHTML = drawing(circuit);
         else this.circuit.textContent = otherwise;
