@@ -293,11 +293,10 @@ def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[
         induced = _synthesized(config, few)
         wrong = None if induced is None else _wrong(induced, rest)
         facts["held_out"] = {"pairs": len(rest), "wrong": wrong}
-        text = f"No rule was found from {len(few)} of them, so the {len(rest)} held-out ones were not tested."
+        held_out = counted(len(rest), "held-out pair")
+        text = f"No rule was found from {len(few)} of them, so {held_out} could not be tested."
         if wrong is not None:
-            text = (
-                f"A rule induced from {len(few)} of them has {counted(wrong, 'wrong cell')} in the {len(rest)} others."
-            )
+            text = f"A rule induced from {len(few)} of them has {counted(wrong, 'wrong cell')} in {held_out}."
     return [right, text], facts
 
 

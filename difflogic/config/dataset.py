@@ -254,7 +254,7 @@ def load(path: Path | IO[bytes]) -> Dataset:
     arrays = read_arrays(path, partial(_check_names, path))
     if "frames" in arrays:
         if "steps" in arrays:
-            raise DataError(f"{path} has frames, which are one step apart: leave out steps.")
+            raise DataError(f"{path} has frames, which are one step apart: omit steps.")
         return Dataset.of_frames(arrays["frames"], arrays.get("mask"))
     for name in ("x", "y"):
         if name not in arrays:

@@ -74,11 +74,12 @@ class EnvironmentConfig(Section, path="environment."):
 class LogicConfig(Section, path="logic."):
     """`[logic]`: an actor of two-input gates, which reads thermometer bits and counts its output bits per action."""
 
-    bits: int = field("Number of thresholds of each observation; bit i is obs >= threshold[i]", WIDTH, default=15)
+    bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
     spread: float = field("Factor of the thresholds, normal quantiles of random observations", POSITIVE, default=2.0)
     random_steps: int = field("Random steps whose observations set the thresholds", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
-        "Ascending thresholds, at most `bits` for each observation; empty: from random steps", default=()
+        "Ascending rows of at most `bits` thresholds, one for each number; empty: computed from random steps or rows",
+        default=(),
     )
     widths: tuple[int, ...] = field("Gates of each layer; actions share the last one equally", default=(64, 64))
     candidates: int = field("Candidates for each input of a gate; 1: fixed wiring", one_of(CANDIDATES), default=1)
@@ -114,8 +115,7 @@ class LogicConfig(Section, path="logic."):
             require(
                 len(row) <= self.bits and all(map(math.isfinite, row)) and list(row) == sorted(set(row)),
                 f"{self.path}thresholds must be rows of at most {self.path}bits = {self.bits} finite numbers in "
-                f"ascending order, got the row {shown(list(row))}: correct it, or set {self.path}thresholds=[] to "
-                "compute them from random steps.",
+                f"strictly ascending order, got {shown(list(row))}: correct it, or set {self.path}thresholds=[].",
             )
 
 
@@ -130,7 +130,7 @@ class AutomatonConfig(LogicConfig, path="automaton."):
     channels: int = field("Bits of a cell, which actions share equally", between(1, 1024), default=16)
     steps: int = field("Steps of the automaton for each decision", between(1, 64), default=2)
     kernels: int = field("Perception kernels", between(1, 64), default=1)
-    bits: int = field("As logic.bits: number of thresholds of each observation", WIDTH, default=7)
+    bits: int = field("As logic.bits: thresholds of each number of an observation", WIDTH, default=7)
     spread: float = field("As logic.spread: factor of the thresholds", POSITIVE, default=1.5)
     # The discrete agent, which is evaluated, may still be wrong if the soft agent has nothing left to learn.
     calm: float = field("As logic.calm: share below which the learning rate falls", UP_TO_ONE, default=0.0)

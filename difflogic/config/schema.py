@@ -156,7 +156,7 @@ class Config(Document):
             return
         require(
             task.can_grow and not self.pool.size,
-            "[growth] requires a random initial state, and no image, loss_steps, damage or pool: omit one of them.",
+            "[growth] requires a board or rule with random initial states, no loss_steps, damage or pool: omit it.",
         )
         for name, numbers, least, most in (
             ("growth.sides", growth.sides, MIN_SIDE, task.shortest_side),

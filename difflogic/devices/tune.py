@@ -191,7 +191,7 @@ class Tuner:
         self.measured.add(launch, seconds)
         self._pending.discard(launch)
         times = ", ".join(f"{kernel} {1e3 * kernel_s:.2f} ms" for kernel, kernel_s in seconds.items())
-        text = f"{launch.chunks:>3} chunks, workgroups of {launch.workgroup_size:3}: {times}"
+        text = f"chunks {launch.chunks:>3}, workgroups of {launch.workgroup_size:3}: {times}"
         progress = self._progress()
         self._report(f"{text} ({progress.done} of at most {progress.total}, {progress.left})", progress)
 

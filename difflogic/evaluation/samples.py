@@ -53,7 +53,7 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
     if len(samples.steps) < 5:
         steps = ", ".join(map(str, samples.steps))
     kind = "held-out samples" if context.config.data.held_out else "training samples"
-    title = f"{len(samples)} {kind if context.others is None else 'samples of --data'}, after step {steps}"
+    title = f"{len(samples)} {kind if context.others is None else 'given samples'}, after step {steps}"
     return Measure("samples", title, text, numbers, curve=[round(float(value), 4) for value in wrong.mean(axis=1)])
 
 

@@ -66,7 +66,7 @@ class LaunchConfig:
     def described(self) -> str:
         """Return a description of the schedule for messages."""
         sizes = ", ".join(f"{kernel} {self.workgroup_size_of(kernel)}" for kernel in FUSED)
-        return f"workgroups of {sizes} invocations, {self.chunks} chunks each"
+        return f"workgroups of {sizes} invocations, chunks per workgroup: {self.chunks}"
 
     @property
     def chunks(self) -> str:

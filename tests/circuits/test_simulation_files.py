@@ -181,7 +181,7 @@ def test_own_image_of_a_circuit_is_its_initial_state() -> None:
     assert grid.sum() == 4
     with pytest.raises(DataError, match="own image has 4x2 cells, more than the grid of 3x3"):
         starts.planes_of(replace(with_picture, height=3, width=3), "picture", 0)
-    with pytest.raises(UsageError, match="has no initial image for the start picture"):
+    with pytest.raises(UsageError, match="has no initial image for `picture`"):
         starts.planes_of(spec(3), "picture", 0)
 
 

@@ -40,9 +40,9 @@ def inputs(difflogic: Call) -> Path:
             ("film.npy --frames 2", "film: ", "There is only one pair of states, so none is held out"),
             ("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
             ("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "is one generation of B3/S23."),
-            ("cat.png --padding 12", "cat: ", "the picture is right at step 17, and stays for ever"),
-            ("cat.png --start seed", "cat: ", "the picture is right at step 5, and stays for ever"),
-            ("cat.png --colors 8 --size 4x4 --invert", "cat: ", "picture is right at step 4, and stays for ever"),
+            ("cat.png --padding 12", "cat: ", "the image is right at step 17, and stays for ever"),
+            ("cat.png --start seed", "cat: ", "the image is right at step 5, and stays for ever"),
+            ("cat.png --colors 8 --size 4x4 --invert", "cat: ", "image is right at step 4, and stays for ever"),
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_image_or_rule_chooses_its_preset(tmp_path: Path) -> None:
     assert (config.task.steps, config.task.stays, config.search.begin > 0) == (14, True, True)
     assert not configure(TrainRequest(target=path, start="seed")).config.task.stays
     assert configure(TrainRequest(rule="B36/S23")).config.name == "B36S23"
-    with pytest.raises(ConfigError, match="An image stays if it grows from zeros"):
+    with pytest.raises(ConfigError, match="stays requires an image from start zeros"):
         configure(TrainRequest(target=path, set={"task": {"steps": 9}}))
     with pytest.raises(UsageError, match="Nothing to train"):
         configure(TrainRequest())

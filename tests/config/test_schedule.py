@@ -54,7 +54,7 @@ def test_wrong_growth_is_one_sentence(growth: dict[str, Any], sentence: str) -> 
 
 
 def test_neither_an_image_nor_a_pool_grows() -> None:
-    sentence = "[growth] requires a random initial state, and no image, loss_steps, damage or pool: omit one of them."
+    sentence = "[growth] requires a board or rule with random initial states, no loss_steps, damage or pool: omit it."
     for config, pool in ((presets.get("lizard"), 0), (tiny_config(), 3)):
         with pytest.raises(ConfigError) as refused:
             config.with_(growth=GROWTH, pool={"size": pool})

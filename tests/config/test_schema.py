@@ -148,7 +148,10 @@ def test_missing_field_is_named_by_its_path() -> None:
 
 HELD: list[tuple[dict[str, Any], str]] = [
     ({"model": {"held": [8]}}, "held must be ascending channels between 0 and 7, got [8]."),
-    ({"model": {"held": [0, 1, 2, 3, 4, 5, 6, 7]}}, "each layer of the update network must have more gates than held"),
+    (
+        {"model": {"held": [0, 1, 2, 3, 4, 5, 6, 7]}},
+        "each layer of the update network must have more gates than there are fixed channels",
+    ),
     ({"model": {"held": [1]}, "search": {"begin": 5}}, "A search requires fresh initial states, without damage"),
 ]
 

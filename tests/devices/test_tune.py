@@ -198,7 +198,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert "At most 6 variants, 2 of them measured before" in out
     assert "This is a software adapter: tuning is not worthwhile" in out
     assert re.search(r"ms \(\d of at most 6, about ", out)
-    assert re.search(r"as the default: workgroups of gate_forward \d+, .*, 2 chunk\(s\) each \(", out)
+    assert re.search(r"as the default: workgroups of gate_forward \d+, .* invocations, chunks per workgroup: 2 \(", out)
     assert len(re.findall(r"^\d+ +[28]( +\d+\.00){3}$", out, re.MULTILINE)) == 6
     assert main(["tune", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

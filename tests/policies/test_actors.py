@@ -46,7 +46,7 @@ def test_thresholds_of_ones_own_are_taken_as_they_are():
     fewer = LogicActor(config(logic={"bits": 2, "thresholds": ((0.0,), (0.0, 3.0))}), Spaces(2, 2), SEEN, CPU)
     assert fewer.thermometer.code([[1.0, 1.0]]).ravel().tolist() == [1, 1, 0]
     for row in ([0.0, 1.0, 2.0], [0.0, 0.0], [1.0, 0.0], [0.0, float("nan")]):
-        with pytest.raises(ConfigError, match=r"rows of at most .*bits = 2 finite numbers, each above"):
+        with pytest.raises(ConfigError, match=r"rows of at most .*bits = 2 finite numbers in strictly ascending order"):
             config(logic={"bits": 2, "thresholds": [row]})
 
 

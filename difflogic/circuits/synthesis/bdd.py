@@ -49,7 +49,7 @@ class Forest:
         """
         # A path tests each variable at most once, so it is possible if each of its tests alone is possible.
         can = {_FALSE: (samples, 0), _TRUE: (0, samples)}
-        for node in self._live:
+        for node in self.live:
             level, low, high = self._nodes[node]
             (low_zero, low_one), (high_zero, high_one) = can[low], can[high]
             is_zero, is_one = zero[level], one[level]
@@ -57,7 +57,8 @@ class Forest:
         return [can[output][0] for output in self.outputs], [can[output][1] for output in self.outputs]
 
     @cached_property
-    def _live(self) -> list[int]:
+    def live(self) -> list[int]:
+        """Nodes on which an output depends, in topological order."""
         # Branches have lower numbers than their node.
         live = set(self.outputs)
         for node in range(len(self._nodes) - 1, _TRUE, -1):

@@ -51,8 +51,8 @@ THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
 
 RANDOM_STARTS, SEED = 1024, 11
 """Number and seed of random initial states tested before SAT, since a circuit that is often wrong needs no solver."""
-MOST_READ, MOST_DECISIONS = 128, 2000
-"""Maximum inputs and decision diagram nodes of a circuit; a larger circuit is simulated gate by gate."""
+MOST_READ, MOST_DECISIONS, MOST_PER_GATE = 128, 2000, 8
+"""Maximum inputs, decision diagram nodes, and live nodes per gate of a circuit; others are simulated gate by gate."""
 CONFLICTS = 2000
 """Number of SAT solver conflicts between two checks of the time limit."""
 MOST_NODES = 30_000_000
@@ -118,9 +118,10 @@ def prove_every_start(
 
 def check_fits(netlist: CellNetlist, height: int, width: int, available: int | None) -> None:
     """Raise LimitError if a proof on such a grid needs more than `available` bytes of memory."""
-    # Patches, and two bits per gate and cell.
-    bits = wiring.PATCH * netlist.channels
-    needed = height * width * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
+    # Patches, and for each cell two bits per gate, or per node of decision diagrams.
+    bits, gates = wiring.PATCH * netlist.channels, convert.gate_count(netlist)
+    nodes = min(MOST_PER_GATE * gates, max(gates, MOST_DECISIONS))
+    needed = height * width * (4 * bits + 2 * (bits + nodes) // 8)
     if available is not None and needed > available:
         raise LimitError(
             f"A proof on {width}x{height} cells takes {needed / 1e9:.3g} GB of memory, "
@@ -149,6 +150,8 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
     if len(reads) <= MOST_READ:
         with suppress(CircuitError):
             forest = Forest(netlist, reads, MOST_DECISIONS)
+    if forest and len(forest.live) > MOST_PER_GATE * len(netlist.gates):
+        forest = None
     can, must = [cells] * netlist.channels, [0] * netlist.channels
     while True:
         yield can, must

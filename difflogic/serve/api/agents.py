@@ -24,6 +24,8 @@ from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import JobRequest
 from difflogic.train import budget
 
+FASTER = "a smaller circuit or population, or fewer steps"
+"""Advice if a training takes too long."""
 MOST_ITERATION_S = 60.0
 """Maximum predicted seconds per training iteration, since jobs are saved and stopped only between iterations."""
 
@@ -73,7 +75,7 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
     except (UsageError, LimitError) as error:
         raise ApiError(422, "invalid_config", without_paths(error, uploads)) from error
     total, seconds = cost.of_classifier(config, request.population)
-    check_caps(total, request.population, settings.caps)
+    check_caps(total, request.population, settings.caps, FASTER)
     _check_iteration(seconds)
     return submission(request, config, total, config.gate_count)
 
@@ -101,7 +103,7 @@ def check_agents(config: AgentConfig, population: int, stop_when_solved: int, se
     require_fit(config, spaces)
     check_stop(config, stop_when_solved, population)
     total = cost.cost_of(config, spaces, population)
-    check_caps(total, population, settings.caps)
+    check_caps(total, population, settings.caps, FASTER)
     _check_iteration(cost.iteration_s(config, spaces, population))
     return total
 

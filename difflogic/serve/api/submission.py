@@ -149,13 +149,15 @@ def check_cost(config: Config, population: int, caps: Caps) -> Cost:
             "epochs", f"Expected at most {caps.epochs} epochs on this server, got {config.train.epochs}", "fewer epochs"
         )
     cost = cost_of(config, population)
-    check_caps(cost, population, caps)
+    check_caps(cost, population, caps, "a smaller grid, batch, circuit or population, or fewer epochs")
     return cost
 
 
-def check_caps(cost: Cost, population: int, caps: Caps) -> None:
-    """Raise ApiError, with the exceeded limit, if the population or the cost of a training is above the caps."""
-    smaller = "a smaller grid, batch, circuit or population"
+def check_caps(cost: Cost, population: int, caps: Caps, advice: str) -> None:
+    """Raise ApiError, with the exceeded limit, if the population or the cost of a training is above the caps.
+
+    `advice` names what makes a training faster, such as fewer epochs.
+    """
     if population > caps.population:
         raise over(
             "population",
@@ -164,10 +166,14 @@ def check_caps(cost: Cost, population: int, caps: Caps) -> None:
         )
     if cost.memory > caps.memory:
         needed, allowed = (f"{size // 10**6} MB" for size in (cost.memory, caps.memory))
-        raise over("memory", f"The job requires {needed} of memory, but this server allows {allowed}", smaller)
+        raise over(
+            "memory",
+            f"The job requires {needed} of memory, but this server allows {allowed}",
+            "a smaller grid, batch, circuit or population",
+        )
     if cost.seconds > caps.hours * 3600:
         why = f"The job takes about {cost.seconds // 3600} hours, but this server allows {caps.hours:g}"
-        raise over("time", why, f"{smaller}, or fewer epochs")
+        raise over("time", why, advice)
 
 
 def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:

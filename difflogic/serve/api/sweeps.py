@@ -82,7 +82,8 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
     # Both configurations are also checked as if they were submitted alone, against all limits of this server.
     alone = [JobRequest(config=config, population=spec.asked.population) for config in (longest, largest)]
     cost = Cost(spec.most * evaluations, max(submitted(trial, {}, settings).cost.memory for trial in alone))
-    check_caps(cost, spec.asked.population, settings.caps)
+    faster = "fewer trials, or a smaller limit `within`" if request.until_solved else "fewer trials or epochs"
+    check_caps(cost, spec.asked.population, settings.caps, faster)
     return cost
 
 

@@ -16,6 +16,7 @@ from difflogic.runs.run_list import size_of
 from difflogic.serve.log import log_event
 from difflogic.serve.store.jobs import ConflictError, UnknownJobError
 from difflogic.serve.store.store import Store
+from difflogic.system.words import counted
 
 DAY_S = 24 * 3600.0
 COUNT_S = 60.0
@@ -95,13 +96,14 @@ def collect(
             is_old = keep_days is not None and days >= keep_days and job["is_sound"]
             is_too_much = quota is not None and left > quota and days >= QUOTA_DAYS
             if (is_old or is_too_much) and (only is None or job["id"] in only) and (dry or _deleted(store, job["id"])):
-                why = f"{job['status']} {days:.0f} days ago{'' if is_old else '; the quota is exceeded'}"
+                why = f"{job['status']}, then stored for {counted(round(days), 'day')}"
+                why += "" if is_old else "; the quota is exceeded"
                 removed.append(Removed(job["id"], why, sizes.get(job["id"], 0)))
                 left -= sizes.get(job["id"], 0)
-        counted = store.database.rows("SELECT counted FROM clock")[0][0]
+        served = store.database.rows("SELECT counted FROM clock")[0][0]
     except OSError as error:
         raise StoreError(f"Cannot clean {store.folder}: {error}.") from error
-    return Collected(removed, left, round(counted / DAY_S, 2))
+    return Collected(removed, left, round(served / DAY_S, 2))
 
 
 def size_of_job(store: Store, job: str) -> int:

@@ -289,7 +289,7 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
     # A training has a circuit from its first checkpoint on; any other job has one when it is done.
     if source.saved_progress == 0 if source.kind == "train" else source.status != "done":
         raise ApiError(
-            409, "no_circuit", f"The job {source.id} is {source.status} and has no circuit yet: wait for it."
+            409, "no_circuit", f"The job {source.id} is {source.status} and has no circuit: choose a job that has one."
         )
 
 
