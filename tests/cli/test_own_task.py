@@ -80,7 +80,7 @@ def test_run_works_without_its_task(difflogic: Call, train: Call, site: Path, mo
     # The files of the run are enough to evaluate and draw it.
     judged = difflogic("evaluate", "run", "--quick", *ENGINE)
     assert judged.code == 0
-    assert "omitted" in judged.out
+    assert "not tested" in judged.out
     assert difflogic("evaluate", "run", "--quick", "--set", "task.side=5", *ENGINE).code == 2
 
 
@@ -98,7 +98,7 @@ def test_resume_warns_of_another_version_of_the_task(difflogic: Call, train: Cal
         ("x = rng", "raise ValueError('no')\n        x = rng", 1, "failed to make 2 samples: ValueError"),
         ("steps=2)", "steps=0)", 1, "failed to make 2 samples: DataError: steps must be"),
         ("import numpy", "import nowhere, numpy", 1, "could not be loaded: ModuleNotFoundError"),
-        ("3, axis=-1)}", "3, axis=-1).mean()}", 0, "drew first as float64"),
+        ("3, axis=-1)}", "3, axis=-1).mean()}", 0, "returned the image first as float64"),
     ],
 )
 def test_failing_task_is_named_in_one_sentence(train: Call, site: Path, before, after, code, message) -> None:

@@ -97,7 +97,7 @@ def test_missing_and_too_large_files_are_refused(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (TrainRequest("game-of-life", data=Dataset.of(X, Y)), "The samples have 2 channels, but a cell has 1: leave"),
+        (TrainRequest("game-of-life", data=Dataset.of(X, Y)), "The samples have 2 channels, but a cell has 1: omit"),
         (
             TrainRequest("game-of-life", data=Dataset.of(X, Y), set={"model": {"channels": 2}}),
             "its widths must begin with 34",

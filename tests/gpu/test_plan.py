@@ -104,13 +104,13 @@ TOO_LARGE = (
 )
 REFUSED = {
     ("max-compute-invocations-per-workgroup", 32): (
-        "The kernel coefficients needs workgroups of 64, but this device allows 32."
+        "The kernel coefficients needs workgroups of 64, this device allows 32: use the CPU engine."
     ),
     ("max-storage-buffers-per-shader-stage", 4): (
-        "The kernel draw_samples binds 5 storage buffers, but this device allows 4."
+        "The kernel draw_samples binds 5 storage buffers, but this device allows 4: use the CPU engine."
     ),
     ("max-compute-workgroup-storage-size", 512): (
-        "The kernel gradients needs 1024 bytes of workgroup memory, but this device has 512."
+        "The kernel gradients needs 1024 bytes of workgroup memory, but this device has 512: use the CPU engine."
     ),
     ("max-storage-buffer-binding-size", 100_000): TOO_LARGE,
     ("max-buffer-size", 100_000): TOO_LARGE,
