@@ -305,10 +305,9 @@ def _first() -> str:
             for phase, value in line["seconds"].items()
             if phase != "whole"
         ]
-        ratio = "" if line["ratio"] is None else f"{line['ratio']:.2f}"
-        cells = [line["home"], engine(line), machine(line), f"{line['seconds']['whole']:.0f} s", ratio]
+        cells = [line["home"], engine(line), machine(line), f"{line['seconds']['whole']:.0f} s"]
         rows.append([*cells, ", ".join(shares)])
-    return table(["home", "engine", "machine", "total", "ratio", "parts"], rows)
+    return table(["home", "engine", "machine", "total", "parts"], rows)
 
 
 SETS = ("AVX-512", "AVX2", "SSE4.2", "SSE2", "NEON")
@@ -403,8 +402,7 @@ The complete command `train-checkerboard --recipe paper`, with evaluations, chec
 
 {_jobs()}
 The README's first command on a GPU, with nothing compiled before, and again. `self-test` compiles most of the
-shaders, and the rest is the time to load Python modules. The ratio is to a single attempt of all epochs, in the same
-run. Rows with a ratio were measured under Python's profiler, which slows the command down:
+shaders, and the rest is the time to load Python modules:
 
 {_first()}
 A step of in-browser training, whose player ran in Node with the compiler of Chromium, compared with the engine:
