@@ -198,7 +198,7 @@ LOSS, DAMAGED = range(2)
 
 
 def make_marks(shape: Shape) -> Array:
-    """Return each state's indices among the loss states and the damaged states, as in `TileGrid.marks`."""
+    """Return each state's index among the states with a loss, and among those with damage; see `TileGrid.marks`."""
     marks = np.full((shape.steps + 1, 2), -1)
     marks[list(shape.judged_steps), LOSS] = np.arange(len(shape.judged_steps))
     marks[list(shape.damage_steps), DAMAGED] = np.arange(len(shape.damage_steps))

@@ -81,8 +81,8 @@ class Decision:
 class Race:
     """Benchmark of two engines within a run: times epochs, and decides after an epoch whether to switch engines.
 
-    Example, with 1 s per epoch on the GPU and 0.5 s on the CPU: epochs 1 to 4 are the GPU's trial. Of 100 epochs 96
-    are left, so the CPU may take 5 % of 96 s. Epochs 5 to 8 are its trial, and epochs 9 to 100 stay on the CPU.
+    Example, with 1 s per epoch on the GPU and 0.5 s on the CPU: epochs 1 to 4 are the GPU's trial. The other 96
+    of 100 epochs would take 96 s, of which the CPU's trial may take 5 %: epochs 5 to 8. The rest is on the CPU.
     """
 
     def __init__(self, first: Engine, info: EngineInfo, candidate: Candidate, epoch: int) -> None:

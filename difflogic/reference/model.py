@@ -80,7 +80,7 @@ class ReferenceModel:
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
     def _step(self, gradients: Array) -> None:
-        """Perform an AdamW step in two parts: gates may be input-wise, but candidates always have separate logits."""
+        """Update the logits of gates, then those of candidates, by AdamW; only logits of gates may be input-wise."""
         gates, plain = self._layout.gates, dataclasses.replace(self._hyper, input_wise=False)
         arrays = gradients, self._logits, self._mu, self._nu
         adamw(self._hyper, self._control, *(each[:gates] for each in arrays))

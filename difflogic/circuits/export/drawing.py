@@ -43,7 +43,7 @@ class Wire(NamedTuple):
 
 
 class DrawnGate(NamedTuple):
-    """Gate that produces `bit`; the constants, with symbol `0` or `1`, read no wires."""
+    """Gate with the output `bit`. The constants, whose symbols are `0` and `1`, have no input wires."""
 
     bit: int
     symbol: str

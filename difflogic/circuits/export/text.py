@@ -196,8 +196,9 @@ def legend(netlist: Netlist) -> list[str]:
 
 
 def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:
-    """Return code with `~ & | ^`, from templates with `{name}` and `{value}`: `assign` per gate, `result` per output.
+    """Return statements that compute the netlist with the operators `~ & | ^`.
 
+    `assign` is the template of a gate's statement, `result` that of an output's, both with `{name}` and `{value}`;
     `zero` and `one` are constants, `inputs` is as in `bit_names`. Lines after the first are indented by four spaces.
     """
     names = bit_names(netlist, inputs)

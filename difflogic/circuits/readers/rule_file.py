@@ -82,7 +82,7 @@ def read(text: str) -> RuleFile:
 
 
 def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
-    """Return the values of the required fields `names`, and the lines that are no fields. Raises CircuitError."""
+    """Return the values of the required fields `names`, and the lines without a field. Raises CircuitError."""
     values, rest = {}, []
     for line in filter(None, map(str.strip, body.splitlines())):
         if match := re.fullmatch(r"(\w+)\s*[:=]\s*(\w+)", line):

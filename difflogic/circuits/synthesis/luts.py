@@ -42,7 +42,7 @@ def mapping(graph: XAG) -> dict[int, Cut]:
     roots = {literal >> 1 for literal in graph.outputs}
 
     def count(nodes: Iterable[int], change: int) -> int:
-        """Add `change`, 1 or -1, to the uses of nodes; return the number of tables newly or no longer needed."""
+        """Add `change`, 1 or -1, to the uses of nodes; return the number of tables added or removed."""
         tables, waiting = 0, list(nodes)
         while waiting:
             node = waiting.pop()

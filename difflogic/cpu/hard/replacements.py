@@ -201,7 +201,7 @@ def weigh(
 
 @inlined
 def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
-    """List the literals that cover a function or its inverse; at level 0, weigh an equal literal as replacement."""
+    """List the literals that cover a function or its inverse; at level 0, consider an equal one as replacement."""
     on, off = work.on[level], work.off[level]
     work.covering[level] = 0
     for index in range(count):

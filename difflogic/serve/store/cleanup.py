@@ -125,7 +125,7 @@ def _deleted(store: Store, job: str) -> bool:
 
 @contextmanager
 def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
-    """Run a thread within the context that counts the served time, and regularly deletes jobs as `collect` does.
+    """Within the context, run a thread that counts the time served and regularly deletes jobs by `collect`.
 
     Each collection logs the jobs that the next one will delete. Without `keep_days` and `quota` nothing is deleted.
     """
