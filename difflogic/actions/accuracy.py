@@ -27,7 +27,7 @@ MOST_SHOWN = 24
 
 
 def is_classifier(path: Path) -> bool:
-    """Return whether `path` is a classifier's run folder or a non-controller function file."""
+    """Return whether `path` is a classifier's run folder, or the file of a function that is no controller."""
     if path.is_dir():
         record = manifest.read(chosen.run_folder(path))
         return document.is_classifier(record.get("config"))

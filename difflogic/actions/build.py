@@ -193,7 +193,7 @@ def _of_run(path: Path) -> tuple[Config, Dataset | None, str | None]:
 
 
 def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) -> tuple[Dataset, str | None, str]:
-    """Return samples, and their rule and its notation (None and "" if unknown). Raises UsageError or DataError."""
+    """Return samples, and their rule and its notation (None or "" if unknown). Raises UsageError or DataError."""
     if "size" in options:
         options["size"] = coerced("size", Size, options["size"])[::-1]
     arguments = {name.removeprefix("film_"): value for name, value in options.items()}

@@ -122,7 +122,7 @@ def opened(given: Given, periodic: bool | None = None, visible: int | None = Non
 
 
 def name_of(given: Given) -> str:
-    """Return a name for output files: that of the run folder, the folder of a circuit.json, another file or a rule."""
+    """Return a name for output files, from the run folder, the folder of a circuit.json, another file or the rule."""
     if not isinstance(given, str | PathLike):
         return given.name.replace("/", "") if isinstance(given, LoadedCircuit) else "circuit"
     path = Path(given).resolve()

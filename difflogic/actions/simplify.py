@@ -178,7 +178,7 @@ def _made(
     ok: bool,
     note: str = "",
 ) -> Simplification:
-    """Return the result for a cell or function; `inputs` is the header of the column for changed channels or inputs."""
+    """Return the result for a cell or function; `inputs` heads the column of changed numbers of channels or inputs."""
     stopped = any(step.stopped for step in steps)
     report |= {"steps": [asdict(step) for step in steps], "stopped": stopped}
     text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else function_json.to_json(netlist)
