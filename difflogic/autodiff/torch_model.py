@@ -58,7 +58,7 @@ class Rollout:
     def __call__(
         self, logits: Tensors, x: torch.Tensor, masks: torch.Tensor | None = None, hard: bool = False
     ) -> torch.Tensor:
-        """Return the last state of a rollout from `x`, both `[B, H, W, C]`; the circuit is hard if `hard`."""
+        """Return the last state of a rollout from `x`, both `[B, H, W, C]`, with hard gates if `hard` is True."""
         coef = [coefficients(layer, hard) for layer in logits]
         state = x.movedim(-1, 0)
         for step in range(self._steps):
