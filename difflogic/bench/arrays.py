@@ -66,7 +66,7 @@ class ArrayCase:
 
     @property
     def asked(self) -> bool:
-        """True if the case runs only if selected by name or group; False only for logic gate networks."""
+        """True if the case runs only if selected by name or group, as all cases do except logic gate networks."""
         return self.group == "arrays"
 
     @property

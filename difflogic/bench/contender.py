@@ -61,7 +61,7 @@ class Contender(Timed):
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
-        """Profile a train step, after which the model must be closed; None for the reference and separate models."""
+        """Profile a train step (close the model afterwards); None for the reference or separately trained models."""
         # A GPU trains all models by one plan if they fit into its memory. Other engines train models separately.
         is_one_piece = hasattr(self.model, "plan") or (self.case.models == 1 and self.model.info.engine == "cpu")
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None

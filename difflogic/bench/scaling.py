@@ -34,7 +34,7 @@ def conclusions(results: Results) -> Iterator[str]:
 
 
 def ratio(new: Line, old: Line) -> float:
-    """Return the median over all rounds of the ratio of new to old time within a round."""
+    """Return the median of the ratios of new to old time, one ratio per round."""
     after: list[float] = new["rounds_ms"]
     before: list[float] = old["rounds_ms"]
     # A slow machine in one round slows both cases. In an interrupted run, some cases lack the last round.

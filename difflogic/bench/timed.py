@@ -9,7 +9,7 @@ from difflogic.errors import DifflogicError
 
 
 class WrongResultError(DifflogicError):
-    """The results of an engine are wrong, so that it is not timed."""
+    """The results of an engine are wrong, so it is not timed."""
 
 
 @dataclass(kw_only=True)

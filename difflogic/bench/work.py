@@ -15,7 +15,7 @@ step, are excluded. Hard evaluation performs no floating-point operations.
 
 *Traffic* is the number of bytes that kernels pass to later kernels, each written once and read once: the states, the
 adjoints of the patches, and all node values if the engine stores these for the backward pass. Values within a kernel
-are excluded. Traffic per second near the copy bandwidth shows that a step is memory-bound; less is inconclusive.
+are excluded. Traffic per second near the copy bandwidth shows that a step is memory-bound; a lower rate proves nothing.
 """
 
 from dataclasses import dataclass
