@@ -1,7 +1,7 @@
 """Diagnosis of recordings that contradict themselves: search for a common mistake, such as swapped axes, as the cause.
 
-A recording follows a rule if no two equal neighbourhoods have different successors. This is evidence only if several
-neighbourhoods occur more than once.
+A recording follows a rule if cells with equal neighbourhoods always have equal next states. This is evidence of a rule
+only if several neighbourhoods occur more than once.
 """
 
 import math
@@ -57,7 +57,7 @@ def bits_of(frames: Frames) -> Bits:
 
 
 def _agreement(before: Frames, after: Frames) -> float:
-    """Return the share of cells whose next state is their neighbourhood's most frequent one; 0 without evidence."""
+    """Return the share of cells with the most frequent next state for their neighbourhood; 0 without evidence."""
     shown = max(2, CELLS // max(1, math.prod(before.shape[1:3])))
     x, y = (bits_of(frames[:shown, :SIDE, :SIDE]) for frames in (before, after))
     # Cells at the border of a cropped grid lack some neighbours.

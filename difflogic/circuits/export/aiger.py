@@ -59,7 +59,7 @@ def encode(netlist: Netlist) -> bytes:
 
 
 def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
-    """Build the gate with id `gate`, 0 to 15, on the literals `a` and `b` from ANDs, and return its literal."""
+    """Build the function of gate id `gate`, 0 to 15, of the literals `a` and `b` from ANDs; return its literal."""
     rows = [row for row in range(4) if gate >> (3 - row) & 1]
     inverted = len(rows) > 2 or rows == [0, 3]  # XNOR is an inverted XOR, as in other programs
     if inverted:

@@ -1,7 +1,7 @@
 """Export of a complete grid as Verilog: module `NAME_automaton` for an FPGA, and a test bench with expected states.
 
-Verification runs the exported bench in iverilog. The bench reads states by byte and by bit, and compares them with
-states of the reference simulator. Then yosys and ABC prove the cell equal to the circuit, as for a cell without a grid.
+Verification runs the exported bench in iverilog. The bench reads states from the module, in one run byte by byte and in
+another bit by bit, and compares them with those of the circuit. Then yosys and ABC prove the cell equal to the circuit.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def export(grid: Grid, name: str) -> Files:
 
 
 def _states(grid: Grid) -> str:
-    """Return one line per state, in hexadecimal: steps since the previous state (_LOADED if loaded), then the state."""
+    """Return one line per state, in hexadecimal: steps since the previous one, or _LOADED to load it, and the state."""
     shape = (grid.height, grid.width, grid.cell.channels)
     state: Bits = random_bits(prng.key_from_seed(_SEED), shape)
     steps, states = [0, _LOADED], [grid.start, state]

@@ -35,7 +35,7 @@ def _model(netlist: Netlist, name: str) -> str:
 
 
 def _table(line: Assignment, names: list[str]) -> list[str]:
-    """Return a gate's table as BLIF lines: the rows with result 1, or those with result 0. A constant has no inputs."""
+    """Return a gate's table as BLIF lines: the rows with result 1 or, for XNOR and for three ones, with result 0."""
     reads = READS[line.gate]
     rows = {0: {"": 0}, 1: {"0": 3, "1": 1}, 2: {"00": 3, "01": 2, "10": 1, "11": 0}}[reads]
     values = {row: line.gate >> shift & 1 for row, shift in rows.items()}

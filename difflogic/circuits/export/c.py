@@ -33,7 +33,7 @@ _GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"
 
 
 def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
-    """Return C code of a column program: `before` precedes the loop over rows, and `row` is the loop's body."""
+    """Return C code for a column of cells: `row`, the body of the loop over rows, and `before`, the code before it."""
     program = column_program(netlist)
     loop = column_loop(program)
 

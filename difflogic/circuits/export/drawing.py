@@ -188,7 +188,7 @@ def layout(drawn: Schematic) -> Positions:
 
 
 def _chain(spots: list[_Spot], tracks: dict[tuple[int, int], int], start: int, end: int) -> list[int]:
-    """Connect two spots by one waypoint per column, and return these; wires from the same spot share waypoints."""
+    """Connect two spots by a waypoint in each column between them; return these, which all wires from `start` share."""
     chain = []
     before = start
     for column in range(spots[start].column + 1, spots[end].column):
@@ -217,7 +217,7 @@ def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
 
 
 def _sweeps(columns: list[list[int]]) -> Iterator[tuple[list[int], bool]]:
-    """Yield the columns in `_SWEEPS` sweeps, alternately rightwards and leftwards, with True if rightwards."""
+    """Yield columns, each with True if its sweep goes rightwards, for `_SWEEPS` sweeps in alternating directions."""
     for sweep in range(_SWEEPS):
         rightwards = sweep % 2 == 0
         for column in columns[1:] if rightwards else columns[-2::-1]:

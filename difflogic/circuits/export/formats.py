@@ -1,7 +1,7 @@
 """Table of export formats and of the programs that verify exported files.
 
-Exported files contain the circuit after structural simplification: no pass-throughs, constants, equal gates or channels
-that visible ones do not depend on. Only circuit.json contains every gate, numbered as in the run folder.
+Exported files contain the circuit after structural simplification, without pass-throughs, constants, duplicate gates
+and channels that affect no visible channel. Only circuit.json contains every gate, numbered as in the run folder.
 """
 
 import importlib
@@ -73,7 +73,7 @@ def export(netlist: Exported, name: str, form: str, out: Path | str | None = Non
 
         formats.export(run.netlist, "board", "c", "exports")
 
-    Equal circuits give equal bytes. `name` may be any text; file names contain it as an identifier. Raises CircuitError
+    Equal circuits give equal bytes. `name` may be any text; file names contain its `identifier`. Raises CircuitError
     if the format cannot represent the circuit, and UsageError if a file in `out` exists with different contents.
     """
     files: Files = _module(netlist, form).export(written(netlist, form), identifier(name))

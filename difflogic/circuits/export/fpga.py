@@ -120,7 +120,7 @@ def of_function(
     seconds: float = tools.PATIENCE,
     tell: Tell = lambda _: None,
 ) -> FunctionReport:
-    """Return the resources of a function on a device; arguments and errors are as for `report`."""
+    """Return resources and clock frequency of a function on a device; arguments and errors are as for `report`."""
     device = device_of(family, device)
     row = FAMILIES[family]
     lean = formats.written(function, "verilog")
@@ -147,9 +147,9 @@ def device_of(family: str, device: str | None) -> str:
 def report(
     grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE, tell: Tell = lambda _: None
 ) -> Report:
-    """Return the resources of a device that a grid uses. Tools may run for `seconds`; `tell` takes progress messages.
+    """Return resources and clock frequency of a grid on a device. A tool may run for `seconds`; `tell` gets messages.
 
-    Raises UsageError for an unknown device, and ToolError if yosys is missing, times out or gives an impossible result.
+    Raises UsageError for an unknown family or device, ToolError if yosys is missing or fails or a result is impossible.
     """
     device = device_of(family, device)
     row = FAMILIES[family]

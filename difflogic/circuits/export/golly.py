@@ -1,9 +1,9 @@
 """Export for Golly: a `.rule` file with the exact transition tree, and a pattern on a torus or a bounded plane.
 
-For neighbourhoods other than Moore's the file has a transition table that names the neighbourhood: Golly can then draw
-hexagons. A cell's state is the number `sum of bit[channel] << channel`. In Golly an empty neighbourhood stays empty.
-For a circuit in which it does not, state 0 stands for outside the grid, and a cell's state is that number plus one, so
-eight channels do not fit into Golly's 256 states.
+For neighbourhoods other than Moore's, the file has a transition table instead, which names the neighbourhood; so Golly
+can draw hexagons. A cell's state is the sum of `bit[channel] << channel`. In Golly, a cell stays 0 if all cells of its
+neighbourhood are 0. If the circuit's cells do not, state 0 represents the outside of the grid, and a cell's state is
+the sum plus one. Such a circuit of eight channels is refused, since it needs 257 states and Golly has 256.
 
 Verification runs the pattern in `bgolly` for 100 generations.
 Source of the format: Golly's help, *File formats*, "Rule files".
@@ -110,7 +110,7 @@ def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
 
     @cache
     def transitions(depth: int, functions: tuple[int, ...]) -> list[tuple[tuple[int, ...], ...]]:
-        """Return transitions: for each cell from `depth` on the states that match, then the new state."""
+        """Return transitions as tuples: the matching states of each cell from index `depth` on, then the new state."""
         if depth == len(order):
             return [((first + forest.number(functions),),)]
         # States of a cell with equal cofactors share transitions, with a variable for the cell.

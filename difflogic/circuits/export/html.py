@@ -77,7 +77,7 @@ def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
 
 
 def rows(netlist: Netlist) -> list[list[int]]:
-    """Return `[bit, id, a, b]` per gate: output bit, gate id and input bits, arbitrary for inputs that it ignores."""
+    """Return `[bit, id, a, b]` per live gate: output bit, gate id and input bits; an ignored input is any bit."""
     return [[line.bit, line.gate, *(*line.reads, *line.reads, 0, 0)[:2]] for line in lines(netlist)]
 
 
@@ -136,7 +136,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 def _runs(netlist: CellNetlist) -> Iterator[tuple[dict[str, Any], Bits]]:
-    """Yield test runs for the page, each a random initial state and fire masks, and their expected final states."""
+    """Yield test runs for the page: initial state and fire masks as JSON data, and the expected final state."""
     for height, width in _GRIDS:
         start, some = random_grid(netlist, height, width), random_bits(key_from_seed(7), (_STEPS, height, width))
         run = {"height": height, "width": width, "steps": _STEPS, "start": words_of(start).tolist()}

@@ -1,6 +1,6 @@
 """Export of an SVG drawing, inputs on the left and outputs on the right. A circle at a gate's input inverts it.
 
-Verification reads the circuit back from the drawing, by the marks that the ends of each wire touch.
+Verification reads the circuit back from the drawing: a wire connects the two symbols that its ends touch.
 """
 
 import re
@@ -218,7 +218,7 @@ def _box(group: ElementTree.Element) -> Box:
 
 
 def _touched(boxes: dict[Mark, Box], point: Point, right: bool) -> Mark:
-    """Return the only mark whose right (or left) edge `point`, a wire's end, touches. Raises ExportError."""
+    """Return the only mark that a wire's end `point` touches at its right (or left) edge. Raises ExportError."""
     x, y = point
     near = [
         name

@@ -32,7 +32,7 @@ _TEMPLATES = resources.files(__package__) / "templates"
 def identifier(name: str) -> str:
     """Turn `name` into an identifier for every language: ASCII letters, digits and single underscores, a letter first.
 
-    The result may be a keyword, since names in files have a suffix such as `_cell`, but is no Windows device (`aux`).
+    The result may be a keyword, since a suffix such as `_cell` follows, but no reserved name of Windows such as `aux`.
     """
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     if not word or not word[0].isalpha() or _DEVICE.fullmatch(word):
@@ -41,9 +41,9 @@ def identifier(name: str) -> str:
 
 
 def write(files: Files, out: Path, force: bool = False) -> None:
-    """Write all files to the folder `out`; unless `force`, write none if one exists with different contents.
+    """Write all files to the folder `out`, or none if an existing file has different contents and `force` is False.
 
-    Raises UsageError or OSError, or DifflogicError, for example if a link leads out of the folder.
+    Raises UsageError in the latter case; OSError; or DifflogicError, for example if a link leads out of the folder.
     """
     if out.is_file():
         raise UsageError(f"Expected a folder for the exported files, got the file {out}.")
@@ -198,8 +198,8 @@ def legend(netlist: Netlist) -> list[str]:
 def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:
     """Return statements that compute the netlist with the operators `~ & | ^`.
 
-    `assign` is the template of a gate's statement, `result` that of an output's, both with `{name}` and `{value}`;
-    `zero` and `one` are constants, `inputs` is as in `bit_names`. Lines after the first are indented by four spaces.
+    `assign` is the template for a gate, `result` the template for an output, both with `{name}` and `{value}`; `zero`
+    and `one` are the constants; `inputs` is as in `bit_names`. Lines after the first are indented by four spaces.
     """
     names = bit_names(netlist, inputs)
     values = ((names[line.bit], expression(line, names.__getitem__, zero, one)) for line in lines(netlist))

@@ -1,8 +1,8 @@
 """Export of Verilog 2005: the cell, a grid of registers around it, and a test bench with expected values.
 
-Each gate is a scalar wire, since simulators take a thousand times as long for a vector of gates.
-Verification runs the bench with more neighbourhoods in iverilog; then yosys and ABC prove the cell equal. The files
-must also be valid SystemVerilog, which has more reserved words, since newer tools read Verilog as SystemVerilog.
+Each gate is a scalar wire, since simulators take a thousand times as long for a vector of gates. Verification runs the
+bench in iverilog on more neighbourhoods than are exported; then yosys and ABC prove the cell equal to the circuit.
+The files must also be valid SystemVerilog, which has more reserved words, since newer tools read Verilog as such.
 """
 
 from pathlib import Path
@@ -72,7 +72,7 @@ def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) 
 
 
 def passed(output: str, program: str, vectors: Vectors) -> str:
-    """Return a sentence that the bench passed. Raises ExportError if the last line of `output` contains no PASS."""
+    """Return a sentence on success. Raises ExportError if the last line of `output` is not PASS for all vectors."""
     line = (output.splitlines() or ["nothing"])[-1]
     if "PASS: " not in line:
         raise ExportError(f"{program} found a difference: {line}")

@@ -1,7 +1,7 @@
 """Export of VHDL-2008: the cell, a grid of registers around it, and a test bench with expected values.
 
 Gates are variables of one process, since ghdl takes minutes for ten thousand signals. Verification runs the exported
-bench in ghdl with more neighbourhoods.
+bench in ghdl, on more neighbourhoods than are exported.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def process(netlist: Netlist, names: Sequence[str], inputs: Sequence[str] = ()) -> dict[str, str]:
-    """Return the code of a process; bits have `names`, and the statements `inputs`, if any, compute the inputs."""
+    """Return a process's declarations and statements; bits have `names`, and the statements `inputs` set inputs."""
     gates, outputs = lines(netlist), enumerate(netlist.outputs.tolist())
     variables = [*(names[: netlist.inputs] if inputs else ()), *(names[gate.bit] for gate in gates)]
     body = [*inputs, *(f"{names[g.bit]} := {EXPRESSIONS[g.gate].format(a=names[g.a], b=names[g.b])};" for g in gates)]

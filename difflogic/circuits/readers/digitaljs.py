@@ -138,7 +138,7 @@ def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Ite
 
 
 def _joined(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the gates of a device with two or more inputs, which combine one input after the other."""
+    """Yield the gates of a device with two or more inputs: a chain in which each gate adds one input."""
     count = device.get("inputs", 2)
     if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
         raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs, {len(ports)} connected.")

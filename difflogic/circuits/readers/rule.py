@@ -1,7 +1,7 @@
-"""Circuits of rules without training: from the table of a notation, or from the decision diagram of a `.rule` file.
+"""Build circuits of rules without training, from a rule's table or the decision diagram of a `.rule` file.
 
-A cell with n states has ceil(log2 n) channels, and channel 0 is the lowest bit of the state. Numbers without a state
-are don't cares.
+A cell with n states has ceil(log2 n) channels, and channel 0 is the lowest bit of the state. Bit combinations that are
+no state are don't cares.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ STEPS = 100
 
 
 def named(path: Path) -> str | None:
-    """Return the rule in the file `path`, or else the rule with this notation or name, or None. Raises ConfigError."""
+    """Return the rule that `path` gives as a file, notation or `.rule` name; otherwise None. Raises ConfigError."""
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):
@@ -74,7 +74,7 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
 
 
 def located(rule: str, path: Path) -> str:
-    """Return the rule file `path`, or the one in the folder `path` or next to the file `path`; `rule` if missing."""
+    """Return `path` if it is a rule file, else the file FILE in or next to `path`; if there is none, return `rule`."""
     file = path if path.suffix == SUFFIX else (path if path.is_dir() else path.parent) / FILE
     return str(file) if file.is_file() else rule
 
@@ -87,7 +87,7 @@ def on_grid(rule: str, notation: str) -> CellNetlist:
 
 
 def samples(rule: str, notation: str) -> Dataset | None:
-    """Return pairs of successive states of `rule` on the grid of `notation`; None for a two-state rule without file."""
+    """Return a random rollout of `rule` on the grid of `notation` as samples; None for a notation of two states."""
     states = rule_file.load(Path(rule)).states if rule.endswith(SUFFIX) else rules.parse(rule).states
     if states == 2 and not rule.endswith(SUFFIX):
         return None
@@ -109,7 +109,7 @@ def _of_table(entries: rules.Table) -> XAG:
 
 
 def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
-    """Return the graph of a rule of more than two states; `alive` is the graph of its two-state table."""
+    """Return the graph of a rule of more than two states; `alive` computes birth and survival from nine bits."""
     # Next states of each state if `alive` is 1 and if it is 0. A dying cell counts up; a history's marks do not change.
     after = [(1, 0), (1, 2 % states), *((state, state) for state in [*range(3, states), 0])]
     living = {1}
@@ -146,7 +146,7 @@ def _of_file(rule: RuleFile) -> XAG:
 
 
 def _chosen(builder: Builder, entries: Sequence[int | None], code: Sequence[int]) -> int:
-    """Build `entries[s]`, where bit i of s is `code[i]`, and return its literal; None and missing are don't cares."""
+    """Build `entries[s]`, bit i of s being `code[i]`; return its literal. None and missing entries are don't cares."""
     if len({*entries} - {None}) <= 1:
         return next((entry for entry in entries if entry is not None), FALSE)
     if len(entries) < 1 << len(code):

@@ -126,7 +126,7 @@ class Signals:
 
 
 def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Sequence[str], places: Sequence[int]) -> N:
-    """Return `like` with the gates of `netlist`; `inputs` names inputs of `like`, `outputs` its outputs `places`."""
+    """Return `like` with the gates of `netlist`; `inputs` names its inputs, `outputs` its outputs number `places`."""
     place = {name: bit for bit, name in enumerate(inputs)}
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])
@@ -147,7 +147,7 @@ def _cell(comment: str, channels: int) -> CellNetlist:
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """Return a unique identifier for each name; one that would not begin with a letter is prefixed by `stem`."""
+    """Return a unique identifier for each name, prefixed by `stem` if it begins with no letter or is like `g0`."""
     words: dict[str, None] = {}
     for name in names:
         word = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:30]

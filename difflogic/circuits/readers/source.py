@@ -73,7 +73,7 @@ class LoadedCircuit:
 
     @property
     def paper_gates(self) -> int | None:
-        """Number of active gates as in the paper: argmax neither A nor B, perception gates counted once per kernel."""
+        """Number of active gates as in the paper, counted once per kernel; None without the soft circuit."""
         return None if self.circuit is None else active_gates(self.circuit.gate_logits)
 
 

@@ -1,6 +1,6 @@
-"""Circuits included in difflogic: each file is a proof.json, circuit.json or controller.json with a result `text`.
+"""Circuits included in difflogic: each file is a proof.json, circuit.json or controller.json with two more keys.
 
-The key `learned` contains the command that made the circuit, and its gates before and after `simplify`.
+`text` states the result, `learned` the command that made the circuit and gate counts before and after `simplify`.
 """
 
 import json
@@ -27,5 +27,5 @@ def entry(name: str) -> dict[str, Any]:
 
 
 def path(given: Path) -> Path:
-    """Return the file of the zoo circuit named `given`, or `given` itself if it exists or is no such name."""
+    """Return the file of the zoo circuit named `given`; return `given` if it is an existing path or no such name."""
     return FOLDER / f"{given}.json" if not given.exists() and str(given) in names() else given

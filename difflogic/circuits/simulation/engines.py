@@ -144,7 +144,7 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
 
 
 def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto", to_write: int = 0) -> None:
-    """Raise LimitError, with a size that fits, if a run and `to_write` bytes for a file exceed `available` bytes."""
+    """Raise LimitError and suggest a size if a run and its file (`to_write` bytes) need more than `available`."""
     from difflogic.cpu.hard.simulation import held_bytes
 
     copies = COPIES.get(engine.partition(":")[0])

@@ -38,7 +38,7 @@ class Watcher(Protocol):
     """Number of steps between frames; 0 for no frames."""
 
     def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Receive a frame: the initial state, each state after `every` more steps, and the last state."""
+        """Receive a frame: the initial state, a state after every `every` steps, or the last state."""
 
     def advanced(self, progress: SimulationProgress) -> None:
         """Receive the progress after each slice of steps."""

@@ -19,7 +19,7 @@ GRAMMAR = "expected random, seed, zeros, picture (the circuit's own), or a file:
 
 
 class StartFile(NamedTuple):
-    """Size of the initial state in a file, or of its grid if a pattern's rule specifies one."""
+    """Size and boundary of a file's initial state, or of the bounded grid that a pattern's rule specifies."""
 
     height: int
     width: int

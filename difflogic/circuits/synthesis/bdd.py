@@ -31,7 +31,7 @@ class Forest:
         self.outputs = [function[output] for output in netlist.outputs.tolist()]
 
     def branches(self, functions: Sequence[int], level: int, count: int) -> list[tuple[int, ...]]:
-        """Return cofactors of `functions` for all values of `count` variables from `level` (the lowest bit) on."""
+        """Return cofactors of `functions` for all values of `count` variables; variable `level` is the lowest bit."""
         # `product` varies its last value fastest, but the first variable is the lowest bit: 00, 10, 01, 11.
         return [
             tuple(self._restricted(function, level, values[::-1]) for function in functions)
@@ -43,9 +43,9 @@ class Forest:
         return sum(function << index for index, function in enumerate(functions))
 
     def possible(self, zero: Sequence[int], one: Sequence[int], samples: int) -> tuple[list[int], list[int]]:
-        """Return whether each output can be 0 and whether it can be 1, as two lists of integers.
+        """Return whether each output can be 0, and whether it can be 1, as two lists of integers, one per output.
 
-        `zero` and `one` are such lists for the variables. Each bit of an integer is a sample; in `samples` all are 1.
+        `zero` and `one` state the same for each variable. Bit i of an integer is sample i; `samples` is all ones.
         """
         # A path tests each variable at most once, so it is possible if each of its tests alone is possible.
         can = {_FALSE: (samples, 0), _TRUE: (0, samples)}

@@ -171,7 +171,7 @@ def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
 
 
 def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:
-    """Return all candidate changes: new outputs, of which one may be constant, and the literals that replace nodes."""
+    """Return all changes to try as (outputs, replaced): one output is constant, or one node is mapped to a literal."""
     changes: list[tuple[Sequence[int], dict[int, int]]] = []
     for index, output in enumerate(graph.outputs):
         for constant in (FALSE, TRUE) if output > TRUE else ():

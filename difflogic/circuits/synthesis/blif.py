@@ -14,7 +14,7 @@ def to_blif(
     model: str,
     latches: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return a netlist as the BLIF model `model`; `inputs` contain its inputs except latches, `outputs` some outputs.
+    """Return a netlist as the BLIF model `model`; `inputs` and `outputs` are the names of its ports, without latches.
 
     `latches` maps each latch, an input that is 0 at first, to the output that is its next value.
     """

@@ -31,7 +31,7 @@ class BareGraph:
 class Cell(BareGraph):
     """Graph of a cell that reads n cells: input `n*i + p` is channel i of cell p, output i the channel's next value.
 
-    Only cells in the neighbourhood are inputs, so that no pass makes gates read an equal cell outside it.
+    Only cells in the neighbourhood are inputs, so that no pass can make a gate read a cell outside it.
     """
 
     origin: tuple[int, ...]

@@ -22,9 +22,9 @@ def gate_count(netlist: Netlist) -> int:
 
 
 def gates_once(netlist: CellNetlist) -> int:
-    """Return the number of gates as in the paper: equal gates that read one channel count once for all channels.
+    """Return the number of gates as the paper counts them: equal gates that each read a single channel count as one.
 
-    Two such gates are equal if they compute equal or opposite functions of the nine cells.
+    Such gates may read different channels: they are equal if their functions of the nine cells are equal or opposite.
     """
     graph = rebuilt(to_xag(netlist))
     # The nine cells have the same values in every channel, so that equal functions of one channel are equal rows. Rows

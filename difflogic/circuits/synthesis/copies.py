@@ -16,7 +16,7 @@ DARK = -1
 
 
 def sources(image: Bits) -> list[int]:
-    """Return equal numbers, counted from 0, for equal channels of `image [H, W, C]`, and DARK for channels of zeros."""
+    """Return a number for each channel of `image [H, W, C]`: 0, 1, ..., shared by equal channels, or DARK if all 0."""
     numbers: dict[bytes, int] = {}
     channels = np.moveaxis(image, -1, 0)
     return [numbers.setdefault(bits.tobytes(), len(numbers)) if bits.any() else DARK for bits in channels]

@@ -130,7 +130,7 @@ def check_fits(netlist: CellNetlist, height: int, width: int, available: int | N
 
 
 def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
-    """Return a number of steps in which `rounds` rounds end, except with a probability of at most UNLIKELY.
+    """Return a number of steps that suffice for `rounds` rounds with a probability of at least 1 - UNLIKELY.
 
     In each round every cell fires at least once. A cell that fires with probability p in each step does not fire in s
     steps with probability (1 - p)^s, so a round takes more than s steps with probability at most `cells * (1 - p)^s`.

@@ -1,11 +1,11 @@
-"""Simplification and proof of functions on all codes of samples, or pruning to the codes that occur.
+"""Simplification of functions, proved for all thermometer codes of samples, or pruning to the codes that occur.
 
 Four numbers with seven thresholds each have 8^4 = 4096 codes among the 2^28 values of 28 bits; all other values are
 don't cares. If samples consist of bits, all values are codes. If there are few codes, all are simulated, which is a
 proof. Otherwise random codes are simulated, and clauses tell the solver that all thresholds below a reached one are 1.
 
-Two functions are compared on the thresholds of both. External checkers compare circuits on any bits. Therefore gates in
-front of each function set a bit to 1 if a bit above it is 1, which turns any bits into a code and leaves codes as is.
+Two functions are compared on all thresholds of both. External checkers compare circuits for any bits, so gates before
+each function set a bit to 1 if the bit of a higher threshold is 1. They turn any bits into a code, and preserve codes.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
 
 
 def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> Equivalence:
-    """Prove `other`, a simplified `one`; if undecided but `codes` agree, rely on the SAT proofs of the passes."""
+    """Prove two functions equal; if undecided but equal on `codes`, rely on the SAT proofs of the passes."""
     verdict = prove(one, other, ["difflogic"])[0]
     if verdict.equal is None and _agree(one, other, codes):
         verdict = Equivalence("difflogic", True, "each merge of gates, and each part that was rewritten, by SAT")
@@ -105,7 +105,7 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
 def _searched(
     function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None, effort: int = 1
 ) -> Search[BareGraph]:
-    """Return the search after all passes. `codes` are all codes or, with `clauses`, samples that satisfy these."""
+    """Apply all passes, and return the search. `codes` are all valid codes or, with `clauses`, samples of them."""
     search = Search(BareGraph(to_xag(function)), on_pass, (gate_count(function), function.inputs))
     for name, change in _passes(codes, clauses, effort).items():
         search.apply(name, _then_without_dead_latches(change, function))
@@ -216,7 +216,7 @@ def _by_exhaustion(one: FunctionNetlist, other: FunctionNetlist) -> Equivalence:
 
 
 def on_any_bits(function: F, thermometer: Thermometer) -> F:
-    """Return the function on more thresholds, valid for any bits: a bit counts as 1 if a bit above it is 1."""
+    """Return the function on more thresholds, for any bits: a bit counts as 1 if that of a higher threshold is 1."""
     # The bits 0, 1, 0 of a dimension count as the code 1, 1, 0. Gates are not folded, since checkers must compare the
     # original gates.
     gates, wires = list[int](), list[tuple[int, int]]()

@@ -122,7 +122,7 @@ def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
 
 
 def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield the largest inductive subset of clauses, by dropping clauses that a counterexample violates."""
+    """Yield the clauses of the largest inductive subset: drop all that a counterexample violates, until none exists."""
     graph = rebuilt(to_xag(netlist))
     with Solver(graph) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]

@@ -1,8 +1,8 @@
 """Lookup circuits of images: each cell computes its row and column, and looks up its colour.
 
-Each row and column has a number: a state of a shift register with feedback, or zeros while unknown. A cell to the right
-of a known one shifts that cell's number once, and a cell to the left shifts it back. Thus numbers spread by one cell
-per step, from the cell whose bits are 1 in the initial state, or from the border, which counts as such a cell.
+Each row and column has a number: a state of a linear-feedback shift register, or zeros while unknown. A cell right
+of a known one shifts that cell's number once, and a cell left of it shifts it back. Thus numbers spread by one cell per
+step, from the cell whose bits are 1 in the initial state, or from outside the border, where all bits count as 1.
 
 Example: if a shift turns `abc` into `(b XOR c) a b`, the columns to the right of 111 are 011, 001 and 100, and those to
 the left are 110, 101 and 010.

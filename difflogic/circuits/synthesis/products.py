@@ -78,7 +78,7 @@ def _operands(graph: XAG, node: int) -> set[int]:
 
 
 def _sum(graph: XAG, cone: list[int]) -> tuple[Sum, bool]:
-    """Return the shorter sum of products for a cone's root or for its inverse, and True if for the inverse."""
+    """Return the shorter sum of products, of a cone's root or of its inverse, and whether it is of the inverse."""
     sums: dict[int, Sum] = {}
 
     def expanded(literal: int) -> Sum:

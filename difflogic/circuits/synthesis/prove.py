@@ -74,7 +74,7 @@ def together(verdicts: Sequence[Equivalence]) -> bool | None:
 def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
     """Compare the trained network, run in hard mode by the NumPy reference, with the gates extracted from it.
 
-    Only the centre of 3x3 grids is compared, since its neighbourhood is the grid with either boundary.
+    On 3x3 grids, only the centre is compared: its neighbourhood is the complete grid, whatever the boundary is.
     """
     # One channel has 512 neighbourhoods. Two have 2^18, too many for the reference, so samples are compared.
     exhaustive = circuit.channels == 1
@@ -104,7 +104,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
-    """Decide each output by the cheapest method; `merged` names the method that merged equal outputs before."""
+    """Decide each output by the cheapest method; `merged` names the one that made equal outputs one literal."""
     ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
     with Solver(miter.joint, conflicts) as solver:

@@ -45,7 +45,7 @@ Indices = npt.NDArray[np.int64]
 
 
 def pruned(circuit: Circuit, visible: int) -> Circuit:
-    """Return an automaton with at most as many active gates, and equal first `visible` channels in all rollouts.
+    """Return an automaton with at most as many active gates, whose visible channels are equal in all rollouts.
 
     All channels that affect the visible ones are equal too. A gate that becomes a wire swaps two of its logits.
     """
@@ -84,7 +84,7 @@ def _like(inputs: tuple[int, ...], random: np.random.Generator) -> Bits:
 
 
 def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[tuple[int, ...]] | None:
-    """Return a counterexample for each channel in `seen` that differs; None if the solver did not decide one."""
+    """Return a counterexample for each channel in `seen` that differs; None if any channel remains undecided."""
     miter = make_miter(before, after)
     # Both have the same channel names, so that the miter's inputs are those of the netlists, in order.
     with Solver(miter.joint, CONFLICTS) as solver:

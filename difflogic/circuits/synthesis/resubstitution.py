@@ -2,8 +2,8 @@
 
 The search is compiled (`difflogic.cpu.hard.resubstitution`). In a small graph, a random walk makes replacements that
 are correct for all inputs, even if they save no gates, since they enable further ones. In a large graph, a candidate
-agrees with its gate on all samples on which an output depends on the gate; SAT then proves the replacement in the
-gate's fanout cone. Each counterexample joins the samples.
+must equal the gate on all samples in which the gate affects an output. SAT then proves that the replacement changes no
+output in the gate's fanout cone. Each counterexample joins the samples.
 
 Example: the XOR of f = (x AND y) XOR (x AND z) may become x AND (y XOR z). That adds two gates and removes three, since
 no other gate reads the two ANDs.

@@ -139,7 +139,7 @@ class Search(Generic[S]):
         self.apply("structural hashing", rebuilt)
 
     def to_fixpoint(self, passes: dict[str, Pass], others: Sequence[Callable[[], None]] = ()) -> None:
-        """Apply `passes`, then `others`, cyclically until none saves gates or channels, but none to its own result."""
+        """Cycle through `passes` and `others` until none saves gates or channels; the last that did is not repeated."""
         turns: list[Callable[[], None]] = [partial(self.apply, name, change) for name, change in passes.items()]
         turns += others
         idle = 0

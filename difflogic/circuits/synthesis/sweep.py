@@ -59,7 +59,7 @@ def random_words(inputs: int) -> Words:
 
 
 def biased_words(inputs: int) -> Words:
-    """Return random samples, uint64 `[inputs, WORDS]`, each with 1/2, 1/4, 1/8 or 1/16 of the bits 1."""
+    """Return random samples, uint64 `[inputs, WORDS]`, whose bits are 1 with probability 1/2, 1/4, 1/8 or 1/16."""
     # Functions with thresholds are compared by chains of ORs, which are nearly always 1 on unbiased bits.
     random = np.random.default_rng(_SEED).integers(0, 2**64, (4, inputs, WORDS), dtype=np.uint64)
     parts = [np.bitwise_and.reduce(random[: 1 + k, :, k::4]) for k in range(4)]

@@ -26,7 +26,7 @@ def rebuilt_symmetric(graph: XAG) -> XAG:
 
 
 class _Group(NamedTuple):
-    """Literals that replace inputs of an output: a single input, or the binary count of ones in several inputs."""
+    """Literals that represent a group of inputs: a single input, or the binary count of ones among symmetric inputs."""
 
     bits: list[int]
     states: list[tuple[int, int]]

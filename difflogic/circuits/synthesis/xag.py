@@ -80,7 +80,7 @@ class XAG:
         return levels
 
     def on_same_inputs(self) -> list[int]:
-        """Return each node's literal in a new graph with equal inputs: FALSE for gates, which are copied later."""
+        """Return a map from nodes to literals of a copy with the same inputs; gates are FALSE until they are copied."""
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property
@@ -255,7 +255,7 @@ def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
 
 
 def embedded(graph: XAG, inputs: Sequence[int], count: int) -> XAG:
-    """Return the graph on `count` inputs, with the literals `inputs` in place of the original inputs."""
+    """Return the graph with `count` new inputs; `inputs` are the literals of these that replace the original inputs."""
     builder = Builder(count, share=False)
     return builder.finish(builder.embed(graph, inputs))
 
@@ -288,7 +288,7 @@ def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = No
 
 
 def _live(graph: XAG, replaced: dict[int, int]) -> list[int]:
-    """Return the gates that are live after replacements, in topological order, including replaced nodes."""
+    """Return the gates that are live after replacements, and the replaced ones that they read, in topological order."""
     is_live = bytearray(graph.size)
     for output in graph.outputs:
         is_live[output >> 1] = 1

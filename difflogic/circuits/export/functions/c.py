@@ -35,7 +35,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def _code(function: FunctionNetlist, name: str) -> tuple[str, str]:
-    """Return C functions of at most `PART` gates each, empty if one is enough, and the body of their caller.
+    """Return C functions of at most `PART` gates, and the body that calls them; a small circuit has only the body.
 
     The array `w` has only bits that later parts read, so that gcc keeps the others in registers; with all bits of a
     `RegisterProgram` in an array, the code takes 1.5 times as long. A word is reused after the last part that reads it.

@@ -46,7 +46,7 @@ def export(controller: Controller, name: str) -> Files:
 
 
 def is_pole(controller: Controller) -> bool:
-    """Return whether the page can simulate the controller's environment, a CartPole."""
+    """Return whether the controller's environment is CartPole, the only one that the page can simulate."""
     is_named = controller.environment.removeprefix("gymnasium:").startswith(POLE)
     return is_named and (len(controller.observations) - controller.memory, len(controller.choices)) == (4, 2)
 

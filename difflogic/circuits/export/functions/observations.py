@@ -29,12 +29,12 @@ class Observations:
 
     @property
     def count(self) -> int:
-        """Number of samples: `most`, or fewer if the function reads bits that have fewer combinations."""
+        """Number of samples: `most`, or 2^k for a function that reads only k bits, if that is smaller."""
         return len(self.values)
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
-        """Test samples, float64 `[N, D]`: thresholds, adjacent floats and fixed-point numbers, and random values."""
+        """Test samples, float64 `[N, D]`: bits; or numbers at and near thresholds, random ones, NaN and infinities."""
         if self.function.reads_bits:
             return draw_vectors(self.function, self.most).inputs.T.astype(np.float64)
         random, count = np.random.default_rng(_SEED), self.most
@@ -102,7 +102,7 @@ class Observations:
 
 
 class Steps(Observations):
-    """Sequence of samples for a controller with memory; the first memory value is 1 where an episode begins."""
+    """Sequence of samples for a controller with memory; the first memory value is 1 if the sample begins an episode."""
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:

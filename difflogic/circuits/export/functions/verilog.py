@@ -79,7 +79,7 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
 
 
 def passed(output: str, program: str, tried: Observations) -> str:
-    """Return a sentence that the bench passed. Raises ExportError if its last line is not PASS for all samples."""
+    """Return a sentence on success. Raises ExportError if the last line of `output` is not PASS for all samples."""
     line = (output.strip().splitlines() or ["nothing"])[-1]
     if f"PASS: {tried.count} {tried.function.words.sample}s" not in line:
         raise ExportError(f"{program} found a difference: {line}")
