@@ -41,7 +41,7 @@ def lines() -> Iterator[str]:
 
 
 def private() -> Callable[[str], str]:
-    """Return a function that replaces the names of the user, the machine and folders in a text by placeholders."""
+    """Return a function that replaces names of the user, the machine and folders in a text with placeholders."""
     names = {"<host>": [platform.node(), platform.node().partition(".")[0]], "<user>": [], "~": []}
     with contextlib.suppress(OSError, KeyError, ImportError):  # the user may have no name
         names["<user>"].append(getpass.getuser())

@@ -180,7 +180,7 @@ def options_of(
     without: Collection[str] = (),
     where: Callable[[Option], bool] = lambda _: True,
 ) -> Callable[[Function], Function]:
-    """Return click options for fields of `request` in `groups`, except those in `without` or not selected by `where`.
+    """Return click options for the fields of `request` in `groups`, without those in `without` or rejected by `where`.
 
     Defaults are None for values, False for flags and empty for lists.
     """
@@ -331,7 +331,7 @@ def take_engine(options: dict[str, Any]) -> Engine | None:
 
 
 def show_choice(sentence: str) -> None:
-    """Print a sentence about the chosen circuit of a run on standard error, unless the sentence is empty."""
+    """Print `sentence`, which says which circuit of a run was chosen, on standard error, unless it is empty."""
     if sentence:
         echo(sentence, err=True)
 

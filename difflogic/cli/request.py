@@ -57,7 +57,7 @@ def in_options(sentence: str) -> str:
 def requested(
     kind: type[AnyRequest], given: Mapping[str, Any], config: Config | None = None, **others: Any
 ) -> AnyRequest:
-    """Return a `kind` of request for the options `given`; `config` replaces `--config`, `others` replace fields."""
+    """Make a request of the class `kind` from options; `config` replaces `--config`, and `others` replace fields."""
     fields, samples = request_fields(given, kind), given.get("from_recording") or given.get("data")
     if samples is not None:
         fields["data"] = _samples(given, samples)

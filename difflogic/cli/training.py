@@ -98,7 +98,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
 def policy(
     options: Mapping[str, Any], takes_environments: bool = False
 ) -> tuple[PolicyConfig | None, LabelledTable | None, Mapping[str, Any]]:
-    """Return the configuration of agents or a classifier (or None), a classifier's table (or None), and other options.
+    """Return the configuration of agents or a classifier, its table (both may be None), and the remaining options.
 
     Raises DataError or UsageError.
     """

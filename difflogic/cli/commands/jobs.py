@@ -162,7 +162,7 @@ def _command(name: str, about: str, example: str) -> Callable[[Any], click.Comma
 
 
 def _steering(action: str, state: str, about: str) -> click.Command:
-    """Return a command that applies `action` to jobs; `state`, such as "is paused", describes jobs that do not run."""
+    """Return a command that applies `action` to jobs; `state`, such as "is paused", is its message for idle jobs."""
 
     @_command(action, about, "abcdefghijklmnop")
     @jobs_argument
@@ -181,7 +181,7 @@ def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
 
 
 def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, example: str) -> click.Command:
-    """Return a command that sets the job's field `value`, a click argument; `result` is the template of its message."""
+    """Return a command that changes a field of a job: `value` is the click argument, `result` formats the message."""
 
     @_command(action, about, example)
     @job_argument
@@ -194,7 +194,7 @@ def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, 
 
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """Return a command that queues a job based on another job; `options` replace those of the action's request."""
+    """Return a command that queues a job based on another job; without `options`, it has those of the request class."""
     part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
@@ -218,7 +218,7 @@ class Clone(Request):
 
 
 def _tagging(action: str, change: Callable[[list[str], str], list[str]], result: str, about: str) -> click.Command:
-    """Return a command that replaces the tags of jobs by `change(tags, tag)` and prints that each has `result` TAG."""
+    """Return a command that sets the tags of jobs to `change(tags, tag)`; it prints `result`, such as "no tag"."""
 
     @_command(action, about, '"for the paper" abcdefghijklmnop')
     @click.argument("tag")

@@ -110,7 +110,7 @@ def _row(name: str, about: str, config: Config) -> dict[str, Any]:
 
 
 def _recipes(name: str, config: Config) -> dict[str, int]:
-    """Return a mapping from recipes to the maximum number of restarts of a preset."""
+    """Return the maximum number of restarts of a preset with each recipe."""
     from difflogic.config import recipes
     from difflogic.train import run_request
 

@@ -149,7 +149,7 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
 
 
 def _render_episode(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:
-    """Write an agent's training curve, or an animation of an episode that marks the thresholds and gates that are 1."""
+    """Write an agent's training curve, or an animated episode with a controller's bits or an automaton's grids."""
     from difflogic.circuits.readers import source
     from difflogic.model import function_json
     from difflogic.policies import controllers, film

@@ -38,7 +38,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def what(data: dict[str, Any]) -> str:
-    """Return the behaviour of the zoo circuit in `data` as text for a table or the end of a sentence."""
+    """Return a phrase that describes the behaviour of the zoo circuit in `data`."""
     if "environment" in data:
         return f"acts in {data['environment']}"
     if "does" in data:

@@ -208,7 +208,7 @@ class _SweepFollower(_Follower):
 
 
 def _code(job: JobJson) -> int:
-    """Return the exit code for a completed job: 1 if its request has `until_solved` and it is not solved."""
+    """Return the exit code for a completed job: 1 if it should train until solved, but ended unsolved; otherwise 0."""
     return int(_request(job).until_solved and job["words"]["outcome"] == "unsolved")
 
 

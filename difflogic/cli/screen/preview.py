@@ -84,6 +84,6 @@ def compare(best: Replica) -> Table:
 
 
 def _shaded(bits: npt.NDArray[np.uint8]) -> Picture:
-    """Return the colours `[H, W, 3]` of cells, with an even number of rows; cells that are off are dark grey."""
+    """Return the colours of cells, `[H, W, 3]`, dark grey if off; an odd number of rows is padded to an even one."""
     shades = plots.colors(np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0))))
     return np.where(shades.any(axis=-1, keepdims=True), shades, np.uint8(OFF))
