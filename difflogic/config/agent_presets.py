@@ -67,8 +67,8 @@ def of_table(
 ) -> ClassifierConfig:
     """Return a classifier configuration for `table`: `base` with this table, or the defaults. Raises DataError.
 
-    By default, training makes 300 passes, limited to 100,000 to 1,000,000 rows, but at least 15 passes; an integer
-    `steps` sets the number of rows. If `population` is 1, there are by default no validation rows to choose a model.
+    Without `base`, training makes 300 passes, but reads at least 100,000 rows, and at most 1,000,000 rows or 15 passes,
+    whichever is more. An integer `steps` sets the number of rows. If `population` is 1, no rows are for validation.
     """
     table.require_learnable()
     split = {"held_out": 0.0} if table.tests else {}

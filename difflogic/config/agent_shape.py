@@ -9,7 +9,7 @@ _SIZES = ("id", "label", "bits", "thresholds", "widths", "memory", "side", "chan
 
 
 def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """Return the end of a sentence about the first difference in shape of two configurations, or None if they match."""
+    """Return the first difference in shape between two configurations as a clause, or None if the shapes match."""
     for name in _FIELDS:
         own, other = (
             {size: value[size] for size in _SIZES if value.get(size)} if isinstance(value, dict) else value

@@ -18,7 +18,7 @@ _OTHER_FILES = {
 
 
 def read(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the line number and cell texts of each row in a .csv file, first the column names. Raises DataError."""
+    """Return line number and texts of each row in a .csv file; the first row has the column names. Raises DataError."""
     try:
         text = io.TextIOWrapper(io.BytesIO(array_files.content(path)), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
@@ -60,7 +60,7 @@ def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
 
 
 def _with_points(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows with decimal commas as points. Raises DataError if both occur, since one may separate thousands."""
+    """Replace decimal commas by points. Raises DataError if rows have both, since one may separate thousands."""
     comma, point = (re.compile(rf"[+-]?\d*[{sign}]\d+(e[+-]?\d+)?", re.IGNORECASE) for sign in ",.")
     some, others = ([text for _, row in rows for text in row if sign.fullmatch(text)] for sign in (comma, point))
     if some and others:

@@ -33,7 +33,7 @@ EXPECTED_RULE = (
 
 
 class Configured(NamedTuple, Generic[Asked]):
-    """Configuration of a request, with the base and the changes from which it results."""
+    """Configuration of a request, with the base configuration and the changes from which it was made."""
 
     request: Asked
     """Request with `config` in place of its preset, and with the recipe that was applied."""
@@ -166,7 +166,7 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
 
 
 def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, int] | None) -> None:
-    """Set the target in `changed` to a step of the rule `text`; one-bit cells on small grids start from all boards."""
+    """Set the target in `changed` to one step of the rule `text`, from all initial boards if these are few."""
     rule, (_, is_periodic, size) = rules.parse(text).name, rules.bounds(text)
     fixed = fixed or size
     changed["task"]["rule"] = rule + rules.grid(text)

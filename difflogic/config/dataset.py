@@ -161,7 +161,7 @@ class Dataset:
         return Dataset(begun.reshape(shape)[:, 0], self.y.reshape(shape))
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
-        """Return a text about equal neighbourhoods with different next values in the first samples, or ""."""
+        """Describe equal neighbourhoods that have different next values in the first samples; "" if there are none."""
         if self.steps[0] > 1:
             return ""
         shown = max(2, MOST_CELLS // math.prod(self.x.shape[1:3]))

@@ -32,7 +32,7 @@ def is_policy(data: Any) -> bool:
 
 
 def is_classifier(data: Any) -> bool:
-    """Return whether plain data configures a classifier, also in the older form: the `kind` of agents with a table."""
+    """Return whether plain data configures a classifier; older data have the `kind` of agents, and a table."""
     if not is_policy(data):
         return False
     table = data.get("table")
@@ -87,7 +87,7 @@ class Document(Section):
 
 
 def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
-    """Parse TOML. Raises tomllib.TOMLDecodeError, or ConfigError about `owner` for deep nesting or overlong words."""
+    """Parse TOML. Raises TOMLDecodeError, or ConfigError about `owner` for deep nesting or overlong keys or numbers."""
     if _OVERLONG.search(_QUOTED.sub("s", text)):
         raise ConfigError(
             f"{owner} has a key of more than {KEY_PARTS} parts, or a number or name of more than {WORD_LETTERS} "
@@ -100,7 +100,7 @@ def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
 
 
 def toml_value(text: str, owner: str) -> Any:
-    """Parse a TOML value, or return other text as a string: shells strip quotes. Raises ConfigError or UsageError."""
+    """Parse a TOML value. Other text is a string, since shells strip quotes. Raises ConfigError or UsageError."""
     try:
         data = toml(f"value = {text}", owner)
     except tomllib.TOMLDecodeError:

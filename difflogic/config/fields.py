@@ -203,7 +203,7 @@ def build(cls: type, data: Any, where: str = "") -> Any:
 
 
 def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
-    """Return a hint (see `hint`) at the same name in a nested table, otherwise at a similar name in this table."""
+    """Return a hint (see `hint`): the path of `name` in a nested table, otherwise a similar name in this table."""
     inside = [f"{where}{key}.{name}" for key, kind in hints.items()
               if dataclasses.is_dataclass(kind) and name in typing.get_type_hints(kind)]  # fmt: skip
     return f" (did you mean {inside[0]}?)" if inside else hint(name, hints)

@@ -43,7 +43,7 @@ def digest(grids: Grids) -> str:
 
 
 def kept(config: Config, grids: Grids) -> Config:
-    """Return `config` with a pool for these grids. Raises ConfigError if it already has a pool of last states."""
+    """Return `config` with a pool of `grids`, without growth. Raises ConfigError if it has a pool of last states."""
     batch = config.train.batch
     if config.pool.size and not config.pool.starts:
         raise ConfigError(f"`starts` creates the pool, but pool.size is already {config.pool.size}: set it to 0.")

@@ -150,7 +150,7 @@ class OwnTask:
     """Custom task with its name; exceptions in the task's code become a FaultyTaskError of one sentence."""
 
     def __init__(self, name: str, cls: Any, settings: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Make a task of the class `cls` from `settings`; fields of [task] in `task` that are settings override these.
+        """Make a task of the class `cls` from `settings`; settings in `task`, the section [task], override these.
 
         Raises ConfigError for settings that the task does not accept, or FaultyTaskError if `cls` is not a task.
         """
@@ -198,7 +198,7 @@ class OwnTask:
         return {**samples.fields(), "plugin": plugin}
 
     def drawn(self, count: Any, stream: int = TRAINING, seed: int = 0) -> Dataset:
-        """Draw `count` samples, equal for equal arguments. Raises ConfigError, FaultyTaskError or LimitError."""
+        """Draw `count` samples, the same for the same arguments. Raises ConfigError, FaultyTaskError or LimitError."""
         if not COUNT.holds(count):
             raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
         memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)

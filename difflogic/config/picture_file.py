@@ -92,7 +92,7 @@ def load(
 
 
 def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool | None) -> tuple[Bits, list[str]]:
-    """Return the bits of pixels, and notices about inverted, dark and dropped cells. Raises DataError."""
+    """Return the bits of pixels, and notices about inversion and about cells turned on or off. Raises DataError."""
     opaque, notices = _opaque(pixels), list[str]()
     rgb = pixels[..., :3].astype(np.float32) / np.float32(255)
     bits = _bits(rgb, opaque, colors, threshold)
@@ -122,14 +122,14 @@ def _opaque(pixels: Bits) -> npt.NDArray[np.bool_]:
 
 
 def _own_colors(pixels: Bits, channels: int) -> int:
-    """Return the number of colours for an image: 64 if only 64 are exact, otherwise 8; fewer if `channels` is small."""
+    """Return an image's number of colours: 64 if these are exact and 8 are not, or 8; fewer for few `channels`."""
     rgb = pixels[_opaque(pixels)][:, :3]
     most = 8 if (rgb % 85).any() or not (rgb % 255).any() else 64
     return max(number for number in COLORS if CHANNELS[number] <= channels and number <= most)
 
 
 def _drawn(path: Path, most: int) -> Image.Image:
-    """Return a pattern file as an image, in the minimum number of colours for its states. Raises DataError."""
+    """Return a pattern file as an image of at most `most` pixels, with as few colours as possible. Raises DataError."""
     from PIL import Image
 
     states = patterns.read(path, max(CHANNELS.values())).states

@@ -94,7 +94,7 @@ def checkerboard(small: bool = False) -> Config:
 
 
 def checkerboard_async() -> Config:
-    """Return the preset of a 14x14 checkerboard in 50 steps that each update a cell with probability 0.6."""
+    """Return the preset of a 14x14 checkerboard in 50 steps; each step updates each cell with probability 0.6."""
     return Config(
         name="checkerboard-async",
         model=layered(8, 16, PERCEIVE, (*(256,) * 14, 128, 64, 32, 16, 8)),
@@ -104,7 +104,7 @@ def checkerboard_async() -> Config:
 
 
 def game_of_life() -> Config:
-    """Return the preset of one step of Conway's rule, from its 512 neighbourhoods, the boards of a 3x3 torus."""
+    """Return the preset that learns one step of Conway's rule on all 512 boards of a 3x3 torus."""
     return Config(
         name="game-of-life",
         model=layered(1, 16, (*PERCEIVE, 1), (*(128,) * 17, 64, 32, 16, 8, 4, 2), periodic=True),
@@ -114,7 +114,7 @@ def game_of_life() -> Config:
 
 
 def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
-    """Return the preset of a 20x20 image from one cell on a torus in 12 steps; `picture` is as in `text_picture`."""
+    """Return the preset that grows a 20x20 image from a cell on a torus in 12 steps; `picture`: see `text_picture`."""
     return Config(
         name="lizard",
         model=layered(128, 4, (*PERCEIVE, 1), (*(512,) * 8, 256), periodic=True),
@@ -125,7 +125,7 @@ def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
 
 
 def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
-    """Return the preset of a 16x16 image in eight colours from the border in 15 steps; `picture` is as in `lizard`."""
+    """Return the preset that grows a 16x16 image of eight colours from its border in 15 steps; see `lizard`."""
     return Config(
         name="colored-g",
         model=layered(64, 4, PERCEIVE, (*(512,) * 8, 256, 128)),
@@ -164,7 +164,7 @@ def _heart(name: str, steps: int, **task: Any) -> Config:
 
 
 def heart_persistent() -> Config:
-    """Return the preset of a 10x10 heart, stable after step 12 since epochs begin from earlier last states."""
+    """Return the preset of a 10x10 heart, stable after step 12 since it is also trained from earlier last states."""
     return _heart("heart-persistent", 12).with_(train={"batch": 4}, pool={"size": 16, "reset": 1})
 
 
@@ -174,7 +174,7 @@ def heart_steady() -> Config:
 
 
 def image() -> Config:
-    """Return the preset of a heart, stable by a clock and a latch; its 1048 gates suit images up to 24x24 cells."""
+    """Return the preset of a heart kept stable by a clock and a latch; its 1048 gates suit images up to 24x24 cells."""
     model = layered(32, 4, PERCEIVE, (256, 256, 256, 128, 64))
     task = TaskConfig(target="picture", picture=HEART, start="zeros", height=10, width=10, steps=12, stays=True)
     return Config("image", model, task, TrainConfig(epochs=2000, batch=1))
@@ -187,8 +187,8 @@ SAMPLED_CELLS = 4096
 def model_of_samples(samples: Dataset) -> ModelConfig:
     """Return the default shape of a circuit for samples.
 
-    For one channel, it is that of the preset game-of-life. For several, perception only copies the cells of the patch,
-    twice, since it reads each channel separately; an update network of twice the width combines the channels.
+    For one channel, it is that of the preset game-of-life. For several, perception has only two kernels of one layer,
+    since it reads each channel separately; an update network of twice the width combines the channels.
     """
     channels = max(samples.x.shape[-1], samples.y.shape[-1])
     kernels, perceive, wide, deep = (16, (*PERCEIVE, 1), 128, 17) if channels == 1 else (2, PERCEIVE[:2], 256, 8)
@@ -200,7 +200,7 @@ def model_of_samples(samples: Dataset) -> ModelConfig:
 
 
 def of_samples(samples: Dataset) -> Config:
-    """Return the default configuration for samples: a torus, unless the samples are only consistent without one."""
+    """Return the default configuration for samples, on a torus unless they contradict each other only on a torus."""
     fields, model, steps = samples.fields(), model_of_samples(samples), samples.single_steps() or samples
     at_odds = [steps.contradiction(periodic, model.neighbourhood) for periodic in (True, False)]
     return Config(

@@ -1,10 +1,10 @@
 """Recipes of training: changes of a configuration that make training succeed.
 
-The recipe `paper` changes nothing. The recipe `robust` results from experiments (`docs/results/success.md`): a wiring
-per perception kernel, lower initial logits, smaller grids and learned wiring for boards, more steps for larger images,
-and for images from one cell a wiring in all directions (`difflogic.core.wiring.begin_all_round`). It trains boards,
-rules and samples with stochastic hardening (`difflogic.engine.events`), and images briefly before a search
-(`difflogic.engine.search`).
+The recipe `paper` changes nothing. The recipe `robust` results from experiments (`docs/results/success.md`). Each
+perception kernel has its own wiring, and initial logits are lower. Boards have smaller grids and learned wiring, larger
+images have more steps, and the wiring of images that grow from one cell passes signals in all directions
+(`difflogic.core.wiring.begin_all_round`). Boards, rules and samples are trained with stochastic hardening
+(`difflogic.engine.events`), and images are trained briefly before a search (`difflogic.engine.search`).
 
 The function `robust` chooses changes for a task. Fields that differ from the paper's values are not changed.
 """
@@ -40,7 +40,7 @@ neighbourhoods in a step, a circuit unlearns the other ones."""
 
 @dataclass(frozen=True)
 class Recipe:
-    """Changes of a configuration, with epochs as shares of all epochs of a run."""
+    """Changes of a configuration, in which epochs are shares of the number of epochs of a run."""
 
     hardened: tuple[float, float] | None = None
     """Begin and end of the epochs in which hardening grows to HARDENED or SEARCHED; None for no hardening."""
@@ -84,7 +84,7 @@ class Recipe:
 
 
 def _where_usual(sections: dict[str, dict[str, Any]], config: Config) -> dict[str, dict[str, Any]]:
-    """Return those fields of `sections` whose value in `config` is the paper's, or that have no default."""
+    """Return the fields of `sections` for which `config` has the paper's value, and those without a default."""
     usual_fields: dict[str, dict[str, Any]] = {}
     for name, fields in sections.items():
         # The paper uses another learning rate for images.

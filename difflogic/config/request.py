@@ -335,7 +335,7 @@ class TrainRequest(Request):
 
     @property
     def resumable(self) -> Self:
-        """Request as a run stores it: without values that a resumed run reads from its folder or receives again."""
+        """Request as a run stores it: without values that a resumed run reads from its folder or is given anew."""
         # A time limit begins again when a run is resumed; a limit of epochs counts all epochs since the beginning.
         within = None if self.within is None or self.within.epochs is None else Within(epochs=self.within.epochs)
         request = self.configured(self.whole)
@@ -355,7 +355,7 @@ class TrainRequest(Request):
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
     def most_attempts(self, attempt: int) -> int | None:
-        """Return the maximum number of attempts; None if unlimited or below `attempt` (in jobs of version 0.1.0)."""
+        """Return the maximum number of attempts, or None if unlimited or (in jobs of version 0.1.0) below `attempt`."""
         most = (self.restarts or 0) + 1
         return None if self.until_solved or attempt > most else most
 

@@ -35,7 +35,7 @@ def resized(config: Config, height: int, width: int) -> Config:
 
 
 def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
-    """Pad an image so that its cell (h//2, w//2) becomes cell (H//2, W//2) of the grid, the place of a seed."""
+    """Pad an image so that its middle cell (h//2, w//2) is in the middle of the grid, at (H//2, W//2), like a seed."""
     if not rows:
         return rows
     if len(rows) > height or len(rows[0]) > width:

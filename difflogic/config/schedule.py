@@ -1,4 +1,4 @@
-"""Schedule of a run: the epochs of evaluations, grids and the search, and the epochs and seeds of attempts."""
+"""Schedule of a run: epochs of evaluations, grid changes and the search, and the configuration of each attempt."""
 
 import math
 from bisect import bisect_right
@@ -62,7 +62,7 @@ def cells(config: Config, epoch: int) -> int:
 
 
 def effort(config: Config | PolicyConfig, epochs: int) -> float:
-    """Return the cost of the first `epochs` in epochs on the task's grid; an epoch on a smaller grid costs a fraction.
+    """Return the cost of the first `epochs` epochs, in epochs on the task's grid; those on smaller grids cost less.
 
     Example: an epoch on 8x8 cells with 9 steps counts as 576 / 5120 = 0.1125 of one on 16x16 with 20.
     """
@@ -72,7 +72,7 @@ def effort(config: Config | PolicyConfig, epochs: int) -> float:
 
 
 def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
-    """Return the maximum number of the run's epochs that together cost at most `limit` epochs on the task's grid."""
+    """Return the maximum number of epochs, from the first of the run, with an `effort` of at most `limit`."""
     if isinstance(config, PolicyConfig):
         return min(int(limit), config.epochs)
     done = 0
@@ -102,9 +102,9 @@ def seed_of(seed: int, attempt: int) -> int:
 def attempt_of(config: Config | PolicyConfig, number: int, epochs: int) -> Config | PolicyConfig:
     """Return the configuration of attempt `number`, counted from 0, with `epochs` epochs, at most those of the run.
 
-    If training ends with a search, the schedule shrinks with the epochs to leave time for the search, and LENGTHS
-    extends the training before it. Every second attempt at a rule with hardening searches from the first epoch. A
-    parity has no gradient, since no single input is correlated with the result, but a search that accepts equally
+    If training ends with a search, the search begins later in some attempts (LENGTHS), and the schedule is scaled to
+    `epochs`, to leave time for the search. For a rule with hardening, every second attempt searches after one epoch.
+    A parity has no gradient, since no single input is correlated with the result, but a search that accepts equally
     good circuits learns a parity in a second.
     """
     cut = config.with_(seed=seed_of(config.seed, number)).with_epochs(epochs)

@@ -143,7 +143,7 @@ class LabelledTable:
             raise DataError("All rows have the same features: there is nothing to learn from.")
 
     def parts(self, shares: TableConfig) -> Parts:
-        """Return the training, validation and held-out rows: the same shares of each class, and the test set."""
+        """Split the rows of each class into training, validation and held-out rows; a test set is held out, too."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence([shares.split])))
         others = len(self) - shares.test
         parts: tuple[list[Integers], ...] = ([], [], [np.arange(others, len(self))])
@@ -336,7 +336,7 @@ def _text(label: Any) -> str:
 
 
 def _as_number(text: str) -> tuple[bool, float]:
-    """Return a sort key that puts numbers before other texts: (False, number), or (True, infinity) for these."""
+    """Return a sort key that puts numbers before other texts: (False, number) or (True, infinity)."""
     try:
         return False, float(text)
     except ValueError:
@@ -344,7 +344,7 @@ def _as_number(text: str) -> tuple[bool, float]:
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """Return the identifier that `_word` makes of each name. Raises DataError if two identifiers are equal."""
+    """Return an identifier for each name (see `_word`). Raises DataError if two identifiers are equal."""
     words = {_word(name, stem): name for name in names}
     for name in names:
         if words[_word(name, stem)] != name:

@@ -194,7 +194,7 @@ class TaskConfig(Section):
 
     @property
     def can_grow(self) -> bool:
-        """True if training can begin on smaller grids: board or rule, random states, undisturbed, one loss step."""
+        """True if training may begin on smaller grids: a board or rule, random states, undisturbed, no `loss_steps`."""
         is_plain = not self.loss_steps and not self.disturbed
         return self.start == "random" and self.target in ("checkerboard", "rule") and is_plain
 
