@@ -1,13 +1,13 @@
 """Sample bits that are 1 with a given probability, 64 at a time, for fire masks and random initial states.
 
-The bits are equal on all engines. A word of 64 bits compares 64 random 16-bit numbers `u` with the probability `p` in
-units of 2^-16, bit by bit from the lowest: `less = u_k' | less` if bit `k` of `p` is 1, otherwise `u_k' & less`. `u_k'`
-is the complement of bit `k` of `u`, and equally random. Bits below `n`, the lowest 1 of `p`, have no effect and are not
-sampled. In word `j` of row `y`, with `words` words per row, `u_n'` is the threefry2x32 block of the counter
-`(y*words + j, n)`, its first word in the lower half. Four more rounds of threefry yield each following `u_k'`.
-
-A new block for each bit would take five times as long. After four rounds, a test of two million words showed no
-dependence between two or three bits of a word; after three rounds, five bits are dependent, after two some pairs.
+All engines sample equal bits. Each bit is 1 if a random 16-bit number `u` is less than the probability `p` in units of
+2^-16. 64 such numbers are compared at once, bit by bit from the lowest: `less = u_k' | less` if bit `k` of `p` is 1,
+otherwise `u_k' & less`. The word `u_k'` has the complements of bit `k` of all `u`, which are equally random. If bit `n`
+is the lowest 1 of `p`, bits below it have no effect and are not sampled. In word `j` of row `y`, with `words` words per
+row, `u_n'` is the threefry2x32 block of the counter `(y*words + j, n)`, its first word in the lower half. Each further
+`u_k'` is the previous one after four more rounds of threefry. A new block for each bit would take five times as long.
+In a test of two million words, four rounds left no dependence between two or three bits of a word; three rounds left
+groups of five dependent bits, and two rounds some dependent pairs.
 """
 
 import numpy as np

@@ -75,7 +75,7 @@ class BitProgram:
     def possible_bits(self, zero: Sequence[int], one: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return whether each input and gate can be 0 and whether it can be 1, as two lists of `inputs + n` integers.
 
-        `zero` and `one` are such lists for the inputs. Each bit of an integer is a sample; an input that can be both
+        `zero` and `one` state the same for the inputs. Bit i of an integer is sample i; an input that can be both
         0 and 1 is unknown. Gates are evaluated in Kleene's three-valued logic: a bit that cannot be 1 is 0 for all
         values of the unknown inputs. The converse is false: `x XOR x` with an unknown x counts as unknown.
         """

@@ -117,7 +117,7 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 def _painted(
     runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
-    """Draw runs into a grid of at least `size`; if `rule` bounds it, `corner` places (0, 0) relative to its centre."""
+    """Draw runs into a grid of at least `size` or of the rule's size, with cell (0, 0) at `corner` from its centre."""
     rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))

@@ -174,7 +174,7 @@ def patches() -> Table:
 
 @cache
 def _classes(suffix: str) -> npt.NDArray[np.int64]:
-    """Return each patch's centre, number of neighbours, and character code of Hensel's letter or 0, `[512, 3]`."""
+    """Return each patch's centre, number of living neighbours, and Hensel's letter (ASCII code or 0), `[512, 3]`."""
     all_patches = patches().astype(np.int64)
     centres = all_patches[:, CENTRE]
     counts = all_patches[:, NEIGHBOURHOODS[SUFFIXES[suffix]]].sum(axis=1) - centres

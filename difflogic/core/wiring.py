@@ -189,7 +189,7 @@ STRAIGHT = 4
 def begin_all_round(
     logits: Sequence[Array], wires: Sequence[Array], key: prng.Key, neighbourhood: str = "moore"
 ) -> None:
-    """Initialize perception as `all_round`: swap wires of the first layer and set some last gates to OR, in place.
+    """Initialize perception for `all_round`, in place: swap first-layer wires, and set some last-layer gates to OR.
 
     If all gates pass through input `a`, a perception kernel's output is one neighbour's bit, so that signals move in
     one direction. With random neighbours, signals of four kernels rarely reach all cells within the steps, and a cell
@@ -197,7 +197,7 @@ def begin_all_round(
     cell within distance `n` in `n + 1` steps. In neighbourhoods other than `moore`, the kernels output all neighbours.
 
     `logits[l]` is float `[K, out, 16]` of pass-through gates; `wires[l]` is int `[K, 2, out]`, the first layer from
-    `first_kernel`, whose row 0 contains each neighbour. `key` determines the rotation and reflection of the ring.
+    `first_kernel`, whose row 0 contains each neighbour. `key` selects a rotation and reflection of the neighbours.
     """
     turn, mirror = (int(word) for word in prng.random_bits(key, 2))
     ring = [cell for cell in RING if cell in NEIGHBOURHOODS[neighbourhood]]
