@@ -163,9 +163,9 @@ def warm_up_soft() -> None:
 
 
 def _second_compiler() -> contextlib.AbstractContextManager[object]:
-    """Start a process that compiles the entry point of hard rollouts in parallel, if there is a second processor.
+    """Start a process that compiles the entry point of hard rollouts, unless code is cached or only one core exists.
 
-    Within a process Numba compiles only in one thread at a time. This process loads the code from the cache afterwards.
+    Numba compiles in only one thread per process. On exit, the context waits for the process to fill the cache.
     """
     command = python_command("-m", __name__)
     if cores() == 1 or compiled.is_cached() or not command[0]:

@@ -1,8 +1,8 @@
 """Local search over hard circuits, 64 circuits at a time: each bit of a word belongs to a different circuit.
 
-The coefficients of a gate that candidates change differ from bit to bit; all other gates are simplified as in any hard
-rollout. Cells that are equal for every circuit, because the initial state around them is equal, share a column and are
-computed once. Reference: `reference/local_search.py`.
+Only the gates that candidates change have coefficients that differ from bit to bit; all other gates are simplified as
+in any hard rollout. Cells that are equal for every circuit, because the initial state around them is equal, share a
+column and are computed once. Reference: `reference/local_search.py`.
 """
 
 from dataclasses import replace
@@ -213,7 +213,7 @@ def _begin(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
     rounds: Array,
 ) -> None:  # fmt: skip
-    """Choose candidates with the random words `rounds [1 or 0, LANES, DRAWN]`, and prepare their rollout."""
+    """Prepare a rollout and, unless `rounds [0 or 1, LANES, DRAWN]` is empty, choose candidates by its random words."""
     steps, visible = len(buffers.marks) - 1, len(searched.targets)
     for words in rounds:
         # A round tests 63 candidates for the price of one rollout. Bit 0 of every word belongs to the current circuit,

@@ -116,7 +116,7 @@ def make_program(circuit: Circuit) -> Program:
 
 
 def _blocks_of(first_gate: int, gates: int, first_instance: int, replicas: int) -> Array:
-    """Split a segment into blocks of gates that share their candidates, int64 `[., SEGMENT]`."""
+    """Split a segment into blocks of gates that share their candidates, int64 `[blocks, SEGMENT]`."""
     begins = np.arange(0, gates, BLOCK)
     counts, ones = np.minimum(BLOCK, gates - begins), np.ones_like(begins)
     return np.stack([first_gate + begins, counts, first_instance + begins * replicas, replicas * ones, ones], axis=1)
@@ -167,8 +167,8 @@ def _slots(layout: Layout, segments: Array) -> tuple[Array, int]:
 def _blocks(layout: Layout, segments: Array, free: int) -> tuple[Array, int]:
     """Allocate slots from `free` on: return each node's slot (-1 if it has none), and the total number of slots.
 
-    The slots of a segment are in use from the backward pass of its first reader to its own. Free slots are reused
-    immediately, so that all slots stay in the L1 cache.
+    The slots of a segment are in use from the first backward pass of a reader to that of the segment itself. Free slots
+    are reused immediately, so that all slots stay in the L1 cache.
     """
     ends = _ends(segments)
     segment_of = np.full(layout.nodes, -1)

@@ -6,8 +6,8 @@ The work is a list of *phases*, in each of which every block of tiles (or share 
 
 `phases` makes such lists. Items are numbered across phases and epochs, and a thread takes the next number as soon as
 all items of earlier phases are done (`atomics.take`). That is the only synchronisation: no thread waits for one that
-starts late or is preempted between items. An item writes the same places in the same order in whichever thread it
-runs, so that results do not depend on threads.
+starts late or is preempted between items. An item writes to the same addresses in the same order in every thread, so
+results do not depend on the threads.
 
 Example: a rollout of two steps on four blocks has the phases prepare, forward 0 and forward 1, and so items 0 to 11.
 Of two threads one takes item 0, the other item 1, and the first to finish takes item 2. Item 4, the first block of
@@ -216,7 +216,7 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
 
 @inlined
 def _gates(program: Program, item: int, items: int) -> Any:
-    """Return the ranges of an item's gates and of its rows of candidate logits, which follow all gates' rows."""
+    """Return the limits of an item's two row ranges: its gates, and its candidate logits, which follow all gates."""
     gates, k = program.gates, program.candidates
     if k == 1:
         first, last = _share(gates, item, items)

@@ -171,7 +171,7 @@ def _different(kinds: Array, periodic: bool, steps: int) -> list[tuple[Array, Ar
 
 
 def _around(kinds: Array, periodic: bool) -> Array:
-    """Return `[3, n]`: the kinds of the line before each line, of itself and of the line after it; -1 outside."""
+    """Return `[3, n]`: for each line, the kinds of the previous line, the line itself and the next line; -1 outside."""
     padded = np.pad(kinds, 1, mode="wrap") if periodic else np.pad(kinds, 1, constant_values=-1)
     return np.stack([padded[:-2], kinds, padded[2:]])
 

@@ -88,7 +88,7 @@ def nap(_: Any) -> Any:
 
 @inlined
 def pause(looks: int, yields: int) -> None:
-    """Wait once after `looks` failed attempts: spin the first SPINS times, then yield `yields` times, then sleep."""
+    """Wait once after `looks` failed attempts: spin up to SPINS, yield up to SPINS + `yields`, otherwise sleep."""
     # Spinning keeps a core busy, and a sleeping thread wakes some fifty microseconds late. So a short wait spins, and a
     # long one sleeps.
     if looks > SPINS + yields:
@@ -99,10 +99,10 @@ def pause(looks: int, yields: int) -> None:
 
 @inlined
 def take(counters: Any, items: Any, total: Any) -> Any:
-    """Wait until the next item's phase may begin, then take the item: return its number, or `total` if none is left.
+    """Wait until the next item's phase may begin, take the item and return its number, or `total` if none is left.
 
-    Each phase has `items` items. A waiting thread has not taken its item yet, so it never blocks the other threads,
-    even if it starts late or is preempted.
+    A phase has `items` items and begins when all earlier phases are done. A waiting thread has not taken an item yet,
+    so it never blocks the other threads, even if it starts late or is preempted.
     """
     # Example: two threads, four items per phase, DONE is 3: items 0 to 2 are finished, item 3 is running. TAKEN is 4,
     # and item 4 belongs to the next phase, which may not begin before DONE is 4. Taking the number first and waiting

@@ -63,12 +63,12 @@ def _refuse(name: str, *_: Any, **__: Any) -> None:
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """Make a Numba intrinsic, which emits LLVM code, of a function whose first parameter is the typing context."""
+    """Decorate a function as a Numba intrinsic, which emits LLVM code; its first parameter is the typing context."""
     return extending.intrinsic(function)
 
 
 def call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
-    """Emit a call of the LLVM intrinsic or C function `name`, which returns the LLVM type `result`."""
+    """Emit a call of the LLVM intrinsic or C function `name`, whose result has the LLVM type `result`."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(get_or_insert_function(builder.module, kind, name), arguments)
 
@@ -90,7 +90,7 @@ def is_cached(module: str = "runner") -> bool:
 
 
 def compile_now(first: Any, code: str, seconds: int, warm_up: Callable[[], None]) -> None:
-    """Call `warm_up` to compile `first` and other entry points; unless cached, warn that `code` takes `seconds`."""
+    """Call `warm_up`, which compiles entry points; if `first` is not cached, warn how long compiling `code` takes."""
     if not is_cached(first.__module__.rpartition(".")[2]):
         why = "" if IS_LINKED else f" (longer than usual: difflogic is not tested with Numba {numba.__version__})"
         seconds *= 1 if IS_LINKED else UNLINKED_FACTOR

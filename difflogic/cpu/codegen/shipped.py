@@ -1,7 +1,7 @@
 """Find the bitcode that a wheel ships: the output of Numba's front end for the functions of the engine.
 
 Type inference and lowering take most of the compile time. On 64-bit machines their output depends on the processor only
-by PART, so a new machine only translates the bitcode for its own processor. `bin/lib/wheel_hook.py` writes the bitcode
+through PART, so a new machine only translates the bitcode to machine code. `bin/lib/wheel_hook.py` writes the bitcode
 when a wheel is built. The bitcode is valid only for the same sources and compilers; otherwise, as in a checkout, the
 engine is compiled from its sources.
 """

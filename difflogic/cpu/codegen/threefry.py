@@ -52,7 +52,7 @@ def split(key0: Any, key1: Any) -> Any:
 
 @inlined
 def pair_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
-    """Return words `index` and `half + index` of `prng.random_bits(key, count)`, `half = (count + 1) // 2`.
+    """Return words `index` and `half + index` of `prng.random_bits(key, count)`; `half` is `(count + 1) // 2`.
 
     If `half + index` equals `count`, which is possible only if `count` is odd, the second word must be ignored.
     """

@@ -110,7 +110,7 @@ def load(_: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load_part(_: Any, array: Any, index: Any) -> Any:
-    """Load `array[index : index + PART]`; `index` is a multiple of PART after the beginning of a row."""
+    """Load `array[index : index + PART]`; `index` is the beginning of a row plus a multiple of PART."""
     return loading(parts, array)
 
 
@@ -328,7 +328,7 @@ _BY_LANE, _BY_SIDE = ((0, 0), (0, 1), (1, 0), (1, 1)), ((0, 0), (1, 0), (0, 1), 
 
 
 def _interleaved(builder: Any, x: Any, y: Any, order: Sequence[tuple[int, int]]) -> Any:
-    """Emit the sums of lanes n and n + 2 of every four lanes, for both vectors, stored in the order `order`."""
+    """Add lanes 0 and 2, and lanes 1 and 3, of every four lanes of x and y; emit the sums in the order `order`."""
     sums, count = [], x.type.count
     for shift in (0, 2):
         # With 16 lanes, those of y are numbered from 16. In the order `_BY_LANE`, shift 0 selects lanes 0, 16, 1, 17

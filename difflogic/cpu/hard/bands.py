@@ -5,9 +5,9 @@ each step follows the previous one by a block of rows, which are then still in t
 computes rows of the bands above and below, n - 1 of each in its first step and none in its last, so that a pass needs
 no data from other threads. For this the bands exchange their outermost rows (halos) after each pass.
 
-Steps are computed in place. The next state of a row is stored a row and a vector before the row itself, at addresses
-that no later row and no column to the right reads any more. So a band moves to lower addresses with every step, and is
-copied to higher ones once in many passes.
+Steps are computed in place: the next state of a row is stored one row and one vector (SHIFT words) below the address of
+the row. No later row and no column to the right reads these addresses any more. So a band moves to lower addresses with
+every step, and is copied back to higher ones once in many passes.
 
 With one band per thread, all threads would wait for the slowest one after every pass. With two, a thread does a pass of
 one band while the neighbours of the other are still being computed. A thread keeps its bands, so that they stay in the
@@ -155,7 +155,7 @@ def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> An
 
 @inlined
 def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
-    """Return a prepared pass, after making room for its steps and copying the edges of both neighbours next to it."""
+    """Make room for the steps of a pass, copy the edges of both neighbours next to the band, and return the pass."""
     bands, pitch = sheet.bands, sheet.pitch
     first, last = sheet.height * band // bands, sheet.height * (band + 1) // bands
     rows, base = last - first, band * sheet.capacity
@@ -260,7 +260,7 @@ def _rows(sheet: Sheet, band: int) -> int:
 
 @inlined
 def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step: int, fire: Array) -> None:
-    """Write the fire masks, copied or sampled, of `rows` rows from row `y` of the grid on to `fire`."""
+    """Write the fire masks of `rows` rows, beginning at row `y` of the grid, to `fire`: copy or sample them."""
     words = sheet.words
     if mode == GIVEN:
         for row in range(rows):

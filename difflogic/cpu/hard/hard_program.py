@@ -1,8 +1,8 @@
 """Simplify a hard circuit before it runs: constants, wires and dead gates are not computed.
 
-A gate is the soft form on bits, `c0 ^ ca&a ^ cb&b ^ cab&a&b`, with its coefficients modulo 2. Each coefficient is a
-word with one bit per sample, so that a gate may have another function in each sample (see `local_search`). Inputs that
-are constant or equal to another node are substituted. Gates that are then constant or equal to an input are not
+On bits, a gate is `c0 ^ ca&a ^ cb&b ^ cab&a&b`: the formula of a soft gate with coefficients modulo 2. Each coefficient
+is a word with one bit per sample, so a gate may have a different function in each sample (see `local_search`). Inputs
+that are constant or equal to another node are substituted. Gates that are then constant or equal to an input are not
 computed, and neither are gates that no output depends on. The results do not change.
 """
 

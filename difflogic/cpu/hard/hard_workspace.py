@@ -26,7 +26,7 @@ OUTSIDE_FIRST = LINE // 8
 class HardWorkspace:
     """Buffers of hard rollouts on the grid of `shape`, with `groups` words of 64 samples per cell and channel.
 
-    Only the last `stored_states` states are stored. `run` receives the logits.
+    Only the last `stored_states` states are stored. The logits are passed to `run`; those of `circuit` are not used.
     """
 
     def __init__(

@@ -5,8 +5,8 @@ in which an output changes if the gate is flipped; to find it, the readers of th
 replacement has to agree with the gate only in the care set.
 
 A replacement is a literal, a gate of two literals, or a gate of a literal and a new gate. Both inputs of an AND must be
-1 wherever its result must be 1 (they *cover* the gate), so that only pairs of covering literals are tried. An OR is the
-dual case. For an XOR, hashes are compared; they are linear: `hash(x XOR y)` is `hash(x) XOR hash(y)`.
+1 wherever its result must be 1 (they *cover* the gate), so only pairs of covering literals are tried. An OR is the dual
+case. For an XOR, linear hashes are compared: `hash(x XOR y)` is `hash(x) XOR hash(y)`.
 Source: Lee, Riener, Mishchenko, Brayton and De Micheli, *A simulation-guided paradigm for logic synthesis and
 verification* (2022).
 """
@@ -109,7 +109,7 @@ def inversion(literal: int) -> np.uint64:
 
 @inlined
 def compute(nodes: Nodes, node: int, x: Array, y: Array, out: Array) -> bool:
-    """Compute a gate's values `out` from its inputs' values `x` and `y`; return whether the stored values differ."""
+    """Write a gate's values for input values `x` and `y` to `out`; return whether the stored values differ."""
     a, b = inversion(nodes.a[node]), inversion(nodes.b[node])
     changed = np.uint64(0)
     if nodes.xor[node]:
@@ -156,7 +156,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
 
 @inlined
 def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
-    """Return the number of gates, `node` included, that die with `node` (its fanout-free cone) if x, y and z stay."""
+    """Return the size of a gate's fanout-free cone: the gate and those removed with it, if nodes x, y and z stay."""
     nodes.readers[x] += 1
     nodes.readers[y] += 1
     nodes.readers[z] += 1
@@ -201,7 +201,7 @@ def weigh(
 
 @inlined
 def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
-    """List the literals that cover a function or its inverse; at level 0, consider an equal one as replacement."""
+    """List literals that cover the function or its inverse; at level 0, weigh a literal that is the function."""
     on, off = work.on[level], work.off[level]
     work.covering[level] = 0
     for index in range(count):
@@ -275,7 +275,7 @@ def hash_of(row: Array, care: Array, extra: Array) -> np.uint64:
 
 @inlined
 def differ(nodes: Nodes, node: int, other: int, on: Array, off: Array) -> int:
-    """Return 1 if the XOR of two nodes is not the function of `on` and `off`, plus 2 if it is not its inverse."""
+    """Return 1 if the XOR of two nodes is not the function (`on`, `off`), plus 2 if it is not the inverse."""
     wrong = opposite = np.uint64(0)
     for word in range(len(on)):
         value = nodes.values[node, word] ^ nodes.values[other, word]
@@ -307,10 +307,10 @@ def xors(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def ask(nodes: Nodes, work: Scratch, question: int) -> int:
-    """Write the function (`on`, `off`) that search number `question` is for; return its level, 0 or 1.
+    """Prepare search number `question`: set its target function (`on`, `off`) and return its level, 0 or 1.
 
-    Level 0 is the gate's own function. At level 1, an outer gate and one of its literals are fixed, and the search is
-    for the inner gate. The literal of an AND covers the function, that of an OR its inverse; for an XOR, it is any.
+    Level 0 is the gate's own function, set by `find_care`. At level 1, an outer gate and an input of it are fixed, and
+    the search is for the inner gate. The input covers the function (AND) or its inverse (OR), or is any divisor (XOR).
     """
     ands, ors = work.covering[0]
     if question == 0:

@@ -20,7 +20,7 @@ SPARE = 4
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
-    """Make a graph of `gates`, int64 `[n, 3]`: 1 for XOR, 0 for AND, two literals; `words [inputs, W]` are samples."""
+    """Make a graph from `gates`, int64 `[n, 3]` (is XOR, literal a, literal b), and samples, `words [inputs, W]`."""
     _compiled()
     return _allocate(inputs, gates, outputs, words, seed)
 
@@ -147,9 +147,9 @@ def begin(nodes: Nodes, work: Scratch) -> None:
 
 @entry_point
 def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int) -> int:
-    """Try random replacements until there are fewer gates than `best`, and return the number of moves.
+    """Make up to `moves` random moves, until there are fewer gates than `best`; return the number of moves.
 
-    Replacements add no gates, but on average one move in STEP_BACK may add one if there are at most `best` gates.
+    Only one move in STEP_BACK on average may add a gate, and only if there are at most `best` gates.
     """
     for move in range(moves):
         if nodes.numbers[COUNT] == 0:

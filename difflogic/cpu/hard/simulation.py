@@ -110,7 +110,7 @@ def _warm_up() -> None:
 
 
 class Sizes(NamedTuple):
-    """Sizes of a simulation, named as the fields of `Sheet`; `edges` is the number of words of the buffer."""
+    """Sizes of a simulation, named like the fields of `Sheet`; `edges` is the length of `Sheet.edges` in words."""
 
     threads: int
     bands: int

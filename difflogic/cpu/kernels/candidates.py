@@ -61,7 +61,7 @@ def choose(program: Program, segment: int, shares: Array, nodes: Array) -> None:
 
 @inlined
 def choose_backward(program: Program, segment: int, shares: Array, nodes: Array, slots: Array, moments: Array) -> None:
-    """Add `share_j * d`, d being an input's adjoint, to the slots of candidates, and `d * candidate_j` to `moments`."""
+    """Add `share_j * d` to candidates' slots and sums of `d * candidate_j` to `moments`; d is an input's adjoint."""
     k, segments, choices, size = program.candidates, program.segments, program.choices, program.choices.size // 2
     replicas = segments[segment + REPLICAS]
     for number in range(segments[segment + GATES]):
@@ -97,7 +97,7 @@ def _add(slots: Array, slot: int, share: object, d: object) -> None:
 def candidate_gradients(
     first: int, last: int, program: Program, partials: Array, probs: Array, gradients: Array
 ) -> bool:
-    """Compute the gradients `w * (d_w - sum(w * d_w))`, `w = probs`, of a row range; return whether all are finite."""
+    """Write gradients `w * (d_w - sum(w * d_w))`, with `w = probs`, of a row range; return whether all are finite."""
     zero = subtract(load_gate_vector(probs, 0), load_gate_vector(probs, 0))
     infinite = zero
     for row in range(first, last):

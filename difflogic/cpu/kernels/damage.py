@@ -37,7 +37,7 @@ def write_undamaged(grid: TileGrid, index: int, side: int, corners: Array, undam
 
 @inlined
 def zero_squares(rows: Array, first: int, count: int, stride: int, undamaged: Array, place: int) -> None:
-    """Zero a tile's cells that are 0 in `undamaged[place:]`, in `count` rows `stride` apart from index `first`."""
+    """Zero cells that are 0 in `undamaged[place:]`, in `count` rows of a tile; row i begins at `first + i*stride`."""
     mask = load(undamaged, place)
     for row in range(first, first + count * stride, stride):
         store(rows, row, where(mask, load(rows, row), zeros()))

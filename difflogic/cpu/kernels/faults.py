@@ -35,7 +35,7 @@ def change_bits(
     stride: int,
     adjoint: bool,
 ) -> None:
-    """Apply the faults before a step to `channels` rows of a tile, which are `stride` apart from index `first`.
+    """Apply the faults before a step to `channels` rows of a tile; the row of channel c begins at `first + c * stride`.
 
     The rows are a state or, if `adjoint`, its adjoint: a flip changes the sign of the adjoint, a stuck cell makes it 0.
     """

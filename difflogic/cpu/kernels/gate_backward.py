@@ -78,7 +78,7 @@ def gate_backward(
 def _gather_copies(
     program: Program, grid: TileGrid, steps: StepGrids, step: int, tile: int, d_state: Array, slots: Array
 ) -> None:
-    """Write to `slots` each cell's sum of `d_state [C * tiles * TILE]` over the cells that it was spread to."""
+    """Write each cell's adjoint to `slots`: the sum of `d_state [C * tiles * TILE]` over the cells it was copied to."""
     for c in range(program.channels):
         row, place = (program.output_slots + c) * TILE, d_state.size // program.channels * c
         store(slots, row, zeros())
@@ -130,7 +130,7 @@ def _segment(
     program: Program, segment: int, alone: bool, coefficients: Array, nodes: Array, slots: Array, into: Array,
     moments: Array,
 ) -> None:  # fmt: skip
-    """Add (store if `alone`) `d*(ca + cab*b)` and `d*(cb + cab*a)`, d a gate's adjoint, to input slots in `into`."""
+    """Add the inputs' adjoints, `d*(ca + cab*b)` and `d*(cb + cab*a)`, to slots in `into`; store them if `alone`."""
     # The coefficients of a gate are loaded once for all its replicas, and their moments stay in registers: sums over 32
     # cells are reduced and stored once per gate, not once per instance. Rows are processed in parts of one register, so
     # that 16 registers suffice for coefficients, moments and values.

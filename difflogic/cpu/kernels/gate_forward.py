@@ -38,7 +38,7 @@ def gate_forward(
 
 @inlined
 def finish_state(program: Program, grid: TileGrid, step: int, tile: int, buffers: Buffers) -> None:
-    """Copy a tile of `states[step]` if it has a loss and is not the last state, then apply damage and faults to it."""
+    """Copy a tile of `states[step]` if that state has a loss and is not the last; then apply damage and faults."""
     place, damaged = grid.marks[step, LOSS], grid.marks[step, DAMAGED]
     begin, states, faults = grid.guard + tile * TILE, buffers.states, buffers.faults
     # A copy, since the loss compares the state before its damage.

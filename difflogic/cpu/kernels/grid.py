@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 @inlined
 def write_patches(grid: TileGrid, tile: int, channels: int, state: Array, nodes: Array) -> None:
-    """Copy `state [C * stride]` to rows `c*9 + f` of `nodes` for patch position f, or to rows c without perception."""
+    """Copy patches of `state [C * stride]` to rows of `nodes`: `c*9 + f` for position f, or c without perception."""
     patch, stride = grid.shifts.size, grid.stride
     place = grid.guard + tile * TILE
     for f in range(patch):
