@@ -213,7 +213,7 @@ class _Tolerances:
         }
 
     def pair(self, one: str, other: str, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Pair:
-        """Compare two sources' gradients; return the result of the layer with the largest error per tolerance."""
+        """Compare two sources' gradients; return the result of the layer with the largest `error / allowed`."""
         pairs = []
         for name, largest in self._largest.items():
             error = _worst(ours[name].astype(np.float64) - theirs[name]) / largest

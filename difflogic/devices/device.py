@@ -51,7 +51,7 @@ class Device:
 
     @property
     def kind(self) -> Kind:
-        """`hardware` or `software` for a GPU adapter, otherwise `processor`. Raises NoAdapterError if missing."""
+        """`hardware` or `software` for a GPU adapter, otherwise `processor`. Raises NoAdapterError if it is missing."""
         adapter = self.adapter
         if adapter is None:
             return "processor"

@@ -103,7 +103,7 @@ class Race:
     def decide(self, epoch: int, epochs: int, switch: Switch) -> Decision | None:
         """Switch engines after `epoch` of `epochs` if a trial is over; return the decision, or None if still open.
 
-        Time no epoch after the decision. If returning to the first engine fails, its exception is passed on.
+        Do not call `time` after the decision. If returning to the first engine fails, its exception is passed on.
         """
         trial = self._trials[-1]
         if len(self._trials) == 1:

@@ -129,7 +129,7 @@ class Tuner:
         return TuningResult(default, final, len(self.measured.seconds))
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
-        """Return for each number of lanes the best schedule and its seconds per train step; stop if times rise."""
+        """Return the best schedule per number of lanes, with its seconds per train step; stop if times clearly rise."""
         winners: list[tuple[LaunchConfig, float]] = []
         best: Seconds = {}
         for number, sweep in enumerate(family):
@@ -282,8 +282,8 @@ def sizes_of(plan: Plan, groups: int) -> str:
 def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
     """Return families of sweeps over all variants that the device can run and training would use.
 
-    The first family has one invocation per chunk, the second several invocations that synchronise. On a card on which
-    several workgroups can share a chunk, the only family consists of such variants.
+    The first family has one invocation per chunk, the second several invocations that synchronise. If several
+    workgroups can share a chunk, the only family consists of such variants.
     """
     largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
 
