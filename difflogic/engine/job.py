@@ -292,7 +292,7 @@ def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.ui
 
 
 def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uint8]:
-    """Return initial states for data samples, `[N, H, W, C]`; `key` is for random bits in the other channels."""
+    """Return initial states for data samples, `[N, H, W, C]`; other channels are fixed, or random bits by `key`."""
     shape = (*samples.x.shape[:3], config.model.channels)
     grids = events.draw_starts("random", key, shape, _hidden(config))
     grids[..., : samples.x.shape[-1]] = samples.x
@@ -312,7 +312,7 @@ def differing(samples: Dataset, states: npt.NDArray[Any]) -> npt.NDArray[np.bool
 
 
 def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
-    """Return the fixed initial state `[H, W, C]`, whose first channels data samples replace; None if it is random."""
+    """Return the fixed initial state `[H, W, C]`, before data samples fill its first channels; None if it is random."""
     task = config.task
     if task.target == "data" and task.start == "zeros":
         return np.zeros((task.height, task.width, config.model.channels), dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Hard feed-forward circuits as one function per layer, so that a layer's gradients are taken at the bits it reads.
 
-A hard function computes bits in the forward pass, and gradients at the values of the soft circuit, whose errors
-accumulate from layer to layer. With a function per layer, each layer begins with exact bits again.
+A hard function computes bits in the forward pass, but gradients at the values of the soft circuit, which differ more
+from the bits with every layer. With a function per layer, each layer begins with exact bits again.
 """
 
 from collections.abc import Sequence
