@@ -136,7 +136,7 @@ def listed(files: Files) -> list[tuple[str, str, str]]:
 
 
 def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield each run with a unique name for its exhibit's folder that is an identifier in every export language."""
+    """Yield each run and the unique name of its exhibit's folder, which is an identifier in every export language."""
     taken: set[str] = set()
     for run in runs:
         stem = word = identifier(run.resolve().name)

@@ -47,7 +47,7 @@ def watch(
 ) -> RolloutRecord:
     """Compare the first L channels of each of the `steps + 1` states `[B, H, W, C]` with its target `[H, W, L]`.
 
-    Steps with the target None are skipped. `damaged` contains the slices of rows and columns with the last damage.
+    Steps with the target None are skipped. `damaged` is the slices of the rows and columns that were damaged last.
     """
     # To save memory, store only the counts of all steps, and at most FRAMES images of the first sample.
     drawn_steps, frames, wrong = set(evenly(steps, FRAMES)), {}, []

@@ -232,7 +232,7 @@ def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """Try a quick proof that every initial state reaches the target, without search; None for other kinds of claim."""
+    """Try to prove, without search, that every initial state reaches the target; None if this is not the claim."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 

@@ -68,7 +68,7 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
 
 
 def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Count the neighbourhoods in samples of one step, and those for which the circuit's result is always correct."""
+    """Count the neighbourhoods that occur in one-step samples, and those for which the circuit is always correct."""
     samples, config = context.trained.data(), context.config
     if samples is None or samples.steps[0] != 1 or config.train.asynchronous:
         return None
@@ -108,7 +108,7 @@ def _name(context: EvaluationContext) -> str | None:
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy on new samples of a task in Python, including the numbers that its evaluation returns.
+    """Count the wrong ones among new samples of a task in Python, and include the metrics that the task computes.
 
     Raises ConfigError for unknown settings, UsageError for settings without such a task, or FaultyTaskError.
     """

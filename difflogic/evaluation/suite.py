@@ -83,7 +83,7 @@ def _square(damage: DamagePlan) -> str:
 
 
 def neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Count the neighbourhoods (of 512 for nine cells) whose middle cell becomes what the rule specifies."""
+    """Count the neighbourhoods (of 512 for nine cells) for which the circuit gives the same next cell as the rule."""
     task = context.config.task
     if task.target != "rule" or task.steps != 1:
         return None

@@ -61,7 +61,7 @@ class TrainedCircuit(chosen.Chosen):
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
     """Load a run's best circuit (see `difflogic.runs.chosen`), or the last state of model `member` (from 1).
 
-    Raises CheckpointError if no usable checkpoint is trained, UsageError for an unknown member, or RunFolderError.
+    Raises CheckpointError without a usable, trained checkpoint, UsageError for an unknown member, or RunFolderError.
     """
     model = chosen.load(path, member)
     if model.epoch == 0 and not model.kept:
