@@ -257,7 +257,7 @@ class GpuArrays:
     def _dispatch(
         self, name: str, constants: Constants, sizes: dict[str, Any], given: Sequence[GpuArray], groups: int
     ) -> None:
-        """Append a dispatch of `groups` workgroups; `given` are the arrays of the bindings after the uniform."""
+        """Append a dispatch of `groups` workgroups; `given` are its arrays, without the uniform."""
         if not groups:
             return
         kernel = KERNELS[name]

@@ -48,7 +48,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Tiled:
-    """Dispatch grid of a fused step: workgroups loop over the tiles (LANES chunks or blocks) of all models."""
+    """Dispatch grid of a fused step: workgroups loop over all models' tiles, each of LANES chunks or blocks."""
 
     tiles: Callable[[Plan], int]
     workgroups: Callable[[Plan], int]

@@ -251,7 +251,7 @@ class GpuModel:
 
 
 def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.uint32]:
-    """Return the damage squares' `corners`, padded with zeros to all samples of the plan, `[M, D, samples, 2]`."""
+    """Return `corners` of damage squares for all samples of the plan, `[M, D, samples, 2]`, padded with zeros."""
     words = np.zeros((*corners.shape[:2], plan.corner_samples, 2), dtype=np.uint32)
     words[:, :, : corners.shape[2]] = corners
     return words

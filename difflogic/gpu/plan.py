@@ -61,10 +61,10 @@ class BatchSource:
 class Plan:
     """Sizes of the buffers and dispatches of one or more models under a launch configuration.
 
-    The cells of the complete batch are numbered consecutively and divided into chunks of 16. Consecutive chunks
-    form a block, which has four partial sums of gradients per instance. A tile has `chunks_per_workgroup` chunks
-    (blocks in the backward pass), and a workgroup processes one tile at a time. The checkerboard's 512 cells are 32
-    blocks of one chunk. With more than 128 chunks, blocks are larger, so that memory of partial sums does not grow.
+    The cells of the complete batch are numbered consecutively and divided into chunks of 16. Consecutive chunks form a
+    block, which has four partial sums of gradients per instance. A tile has `chunks_per_workgroup` chunks (blocks in
+    the backward pass), and a workgroup processes one tile at a time. The checkerboard's 512 cells are 32 blocks of one
+    chunk. With more than 128 chunks, blocks are larger, so the memory of the partial sums does not grow.
     """
 
     wirings: tuple[Wiring, ...]

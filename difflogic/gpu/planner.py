@@ -85,7 +85,7 @@ def make_plan(
 
 
 def affordable(plan: Plan, max_memory: int | None) -> float:
-    """Return the size in bytes of a group of models above which memory is saved at the cost of time."""
+    """Return the bytes that a group of models may use; larger plans must save memory at the cost of time."""
     if max_memory is not None:
         return max_memory // plan.model_groups
     # Storing nodes saves a fifth of the backward pass; storing all states saves forward steps.

@@ -62,7 +62,7 @@ class AnyShader:
 
 
 def open_checked(selector: str | None = None, require_hardware: bool = False) -> GpuDevice:
-    """Return this process's device on the selected adapter, opened and tested for complete long loops at first use.
+    """Return the device of an adapter, shared by the process; the first call opens it and tests that long loops finish.
 
     Raises NoAdapterError, or DeviceError if the adapter cuts loops short, which would silently give wrong results.
     """

@@ -61,7 +61,7 @@ class Source:
 
     @cached_property
     def _shared(self) -> list[tuple[int, str]]:
-        """Bytes per entry and length of each array in workgroup memory; a length is a number or an `override`."""
+        """Entry size (bytes) and length of each array in workgroup memory; a length is a number or an `override`."""
         known = dict(re.findall(_CONSTANT, self.text, re.MULTILINE))
         declared = self._declared(_SHARED, r"\bvar\s*<\s*workgroup\b")
         arrays = [(kind, known.get(length, length)) for kind, length in declared]
@@ -71,7 +71,7 @@ class Source:
         return [(_BYTES[kind], length) for kind, length in arrays]
 
     def _declared(self, pattern: str, keyword: str) -> list[Any]:
-        """Return the groups of each declaration. Raises KernelError if one with the keyword is not as in `pattern`."""
+        """Return the groups of all matches of `pattern`. Raises KernelError if a declaration does not match it."""
         code = re.sub("//.*", "", self.text)
         found = re.findall(pattern, code, re.MULTILINE)
         if len(found) != len(re.findall(keyword, code)):

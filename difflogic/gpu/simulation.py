@@ -200,7 +200,7 @@ class GpuSimulation:
         self._wait()
 
     def _submit(self, steps: int, mode: int) -> None:
-        """Submit `steps` steps in one compute pass; `mode` selects synchronous steps, sampled or supplied masks."""
+        """Submit `steps` steps as one compute pass; `mode`: synchronous, sampled fire masks, or supplied ones."""
         tile = self._tile if mode == _SYNCHRONOUS else None
         kernel, values = (BLOCKED if tile else KERNEL), self._values(mode)
         packed = uniform_struct(KERNEL, "SimulationSpec").pack(values)

@@ -51,7 +51,7 @@ class SubmitQueue:
     """Queue that divides dispatch lists into submits by their work, adapting to the measured speed."""
 
     def __init__(self, device: GpuDevice, marked: Any, least: int) -> None:
-        """Create a queue that never divides work up to `least`; each submit ends with a copy from buffer `marked`."""
+        """Create a queue that never divides work up to `least`; each submit copies `marked` last, to signal its end."""
         self.device, self._marked, self._least = device, marked, least
         self._most = least
         self._marks = [device.staging("mark", 4) for _ in range(2)]

@@ -58,7 +58,7 @@ def wake(device: GpuDevice, work: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class DeviceTimes:
-    """Mean seconds per run of a dispatch list: per kernel, to encode, to submit, and to wait for the device."""
+    """Mean seconds per run of a dispatch list: for each kernel, for encoding, for submitting, and for waiting."""
 
     kernels: dict[str, float]
     counts: dict[str, int]

@@ -70,7 +70,7 @@ class Wiring:
 
     @cached_property
     def wires(self) -> Index:
-        """Nodes that each instance reads (gates instead, in a tree above its leaves), uint32 `[instances, 2]`.
+        """Nodes that each instance reads, uint32 `[instances, 2]`; in a tree above its leaves, gates instead of nodes.
 
         With candidates the shape is `[instances, 2, k]`, like the shapes of `sends` and `slots`.
         """
@@ -119,7 +119,7 @@ class Wiring:
 
     @cached_property
     def sends(self) -> npt.NDArray[np.bool_]:
-        """Mask of inputs whose adjoints leave a tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
+        """Mask of inputs whose adjoints go to slots, bool `[instances, 2]`; one leaf per tree sends the cell's sum."""
         layout = self.layout
         sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
@@ -138,7 +138,7 @@ class Wiring:
     def order(self) -> npt.NDArray[np.int64]:
         """Order of the instances in the backward kernel, int64 `[instances]`: level by level.
 
-        Each level after the trees is sorted by input a, which then often is already loaded, as b of the previous gate.
+        Each level after the trees is sorted by input a, which is then often already loaded, as b of the gate before.
         """
         # Levels of trees are not sorted, since the kernels find their instances by number.
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])

@@ -113,7 +113,7 @@ class Workspace:
 
     @cached_property
     def forward_one_hot(self) -> list[Dispatch]:
-        """Dispatches of a function's forward pass with hard gates, in the arithmetic of soft gates."""
+        """Dispatches of a function's forward pass with hard gates, as soft gates with one-hot probabilities."""
         one_hot = {"coefficients": self.buffers["one_hot"]}
         return [each for step in range(self.plan.shape.steps) for each in self.forward_step(step, one_hot)]
 
@@ -194,7 +194,7 @@ class Workspace:
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
-        """Return dispatches that recompute states since the last checkpoint; empty unless `step` ends at the next."""
+        """Return dispatches that recompute states between two checkpoints; empty unless `step` leads to the second."""
         # `step` leads to the next checkpoint; for the last steps, the buffers still contain the states in between.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
