@@ -1,6 +1,6 @@
 """Display a circuit in a notebook as an iframe that contains the circuit's interactive page.
 
-The package `difflogic` sets `page_of`, since this module must not import exports, which are a higher layer.
+The package `difflogic` sets `page_of`, since this module must not import the exports, which belong to a higher layer.
 """
 
 import html

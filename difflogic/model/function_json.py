@@ -11,13 +11,13 @@ Version 1:
     {"format": "difflogic-controller", "version": 1, "difflogic": "0.1.0",
      "environment": "CartPole-v1", "environment_version": "1.4.0",   "" if unknown
      "observations": [{"name": "angle", "thresholds": [-0.25, 0.25]}, ...],
-     "memory": 2,                                                    if the last two observations are the last two
-     "actions": ["left", "right"],                                   outputs of the previous step
+     "memory": 2,                                                    number of memory bits; omitted without memory
+     "actions": ["left", "right"],
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "angle>=-0.25", "b": "angle>=0.25"}, ...],
      "outputs": ["g17"]}
 
-Thresholds are read back as the same 64-bit floating-point numbers. Gates are as in circuit.json
-(`difflogic.model.netlist_json`).
+Thresholds are read back as the same 64-bit floating-point numbers. Gates are as in `difflogic.model.netlist_json`.
+Memory bits are the last outputs of a step, and the last observations of the next step.
 """
 
 from collections.abc import Mapping

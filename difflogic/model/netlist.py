@@ -1,4 +1,4 @@
-"""Hard circuits as lists of gates in topological order, with named inputs and outputs; a word has 64 samples.
+"""Hard circuits as lists of gates in topological order, with named inputs and outputs.
 
 A circuit computes a vector of bits: first its inputs, then one bit per gate, in order. A gate reads two earlier bits
 and has one of sixteen functions (`difflogic.core.gates`: the id is the truth table). The outputs are some of the bits.

@@ -3,12 +3,12 @@
 Version 1:
 
     {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
-     "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or its opposite side if periodic
+     "channels": C, "visible": 1, "periodic": false,   true: torus; false: cells outside the grid are 0
      "neighbourhood": "hex",                           only if not moore: von-neumann, hex or line
      "colours": [[0, 0, 0], [255, 0, 0]],              only if a rule specifies them: red, green, blue of each state
-     "origin": [0, 3],                                 only if channels were removed: original numbers of the others
-     "habitat": {"start": "seed", "height": 20,        only if its training is known: `start` random, seed, zeros,
-      "width": 20, "steps": 12, "fire_rate": 1.0},     or `picture`, which then contains rows of text
+     "origin": [0, 3],                                 only if channels were removed: old numbers of the others
+     "habitat": {"start": "seed", "height": 20,        only if training is known; `start` is random, seed, zeros or
+      "width": 20, "steps": 12, "fire_rate": 1.0},     picture; then a field `picture` contains rows of text
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
      "outputs": ["g17", ...]}                          one per channel; a gate or an input
 

@@ -1,4 +1,4 @@
-"""Count the gates of a circuit per layer: gates of each most probable function, active and unconverged gates."""
+"""Count the gates of each layer of a circuit: all, active and unconverged gates, and gates per function."""
 
 from dataclasses import dataclass, replace
 

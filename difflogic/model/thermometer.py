@@ -100,7 +100,7 @@ class Thermometer:
         return _compared(values, self.thresholds)
 
     def code_number(self, numbers: npt.ArrayLike) -> Bits:
-        """Return the codes, uint8 `[bits, N]`, with the given numbers, `[N]` from 0 to `codes - 1`."""
+        """Return the codes, uint8 `[bits, N]`, at the indices `numbers [N]` in the list of all `codes` codes."""
         # A number has one digit per dimension, the number of its bits that are 1; the first dimension changes fastest.
         rest, levels = np.asarray(numbers, dtype=np.int64), list[Integers]()
         for values in self.thresholds:
