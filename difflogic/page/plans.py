@@ -82,7 +82,7 @@ def page_config(name: str, white: bool = False) -> Config:
 
 
 def _own(side: int, white: bool = False) -> Config:
-    """Return the configuration for custom images of `side` x `side` cells, initially SMILE; one channel if `white`."""
+    """Return the configuration for a custom image of `side` x `side` cells, at first SMILE; one channel if `white`."""
     above = (side - len(SMILE)) // 2
     rows = tuple(row.center(side, ".") for row in SMILE)
     empty = "." * side
