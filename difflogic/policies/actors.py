@@ -133,7 +133,7 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
 
 
 def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Thermometer:
-    """Return the configured thresholds; by default, thresholds between known values or around the means in `scales`.
+    """Return the configured thresholds; by default, those between a number's known values, or around its mean.
 
     Raises ConfigError unless the configuration has one row of thresholds per observed number.
     """
@@ -152,8 +152,8 @@ def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Therm
 def _with_latches(circuit: Circuit, count: int) -> Circuit:
     """Return the circuit with its last `count` outputs initialized as latches, which keep their value between steps.
 
-    Training seldom finds a circuit that preserves a bit, so latches initially preserve some bits. Other remembered
-    bits initially copy an input of the previous step, since most tasks need both kinds.
+    Training seldom finds a circuit that preserves a bit, so some remembered bits begin as latches. The others begin as
+    copies of an input of the previous step, since most tasks need both kinds.
     """
     before, wires, logits = circuit.channels, [*map(np.copy, circuit.update_wires)], [*map(np.copy, circuit.update)]
     for layer, start in zip(wires, logits, strict=True):
@@ -239,7 +239,7 @@ class LogicActor:
         self._updates.assign(0 * self._updates.numpy())
 
     def rewire(self, features: Floats, loss: Callable[[Tensor, slice], Tensor], generator: np.random.Generator) -> None:
-        """Replace improbable candidates, see `rewired`; `loss(preferences, rows)` of `features` gives the gradients."""
+        """Replace improbable candidates (see `rewired`) by gradients of `loss(preferences, rows)` for `features`."""
 
         def gradient(bits: npt.NDArray[Any], rows: slice) -> npt.NDArray[Any]:
             y = Tensor(bits, self._updates.device, requires_grad=True)
@@ -276,7 +276,7 @@ class LogicActor:
         return self._voted(bits), (remembered << np.arange(self.memory)).sum(axis=1)
 
     def unrolled(self, features: Tensor, goes_on: Flags) -> Tensor:
-        """Return preferences `[T * B, A]` for `features [T * B, F]` of T steps of B copies; gradients pass all steps.
+        """Return preferences `[T * B, A]` for T steps of B copies, `features [T * B, F]`; gradients flow through time.
 
         If an entry of `goes_on`, bool `[T, B]`, is True, the next step receives the remembered bits, otherwise zeros.
         """

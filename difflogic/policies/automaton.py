@@ -35,7 +35,7 @@ from difflogic.tensor import Tensor
 
 @dataclass(frozen=True)
 class ZeroedCells:
-    """Damage during each decision of an automaton: `cells` random cells are zeroed before one random or every step."""
+    """Damage in each decision of an automaton: `cells` random cells are zeroed before every step or one random step."""
 
     cells: int
     every_step: bool

@@ -58,7 +58,7 @@ class RolloutBuffer:
         self._rewards[row], self._ends[row] = rewards, ends
 
     def samples(self, after: Floats, scale: Read, critic: Read) -> Samples:
-        """Return all steps with advantages; `after` `[count, D]` are the last observations, `scale` is for the critic.
+        """Return all steps with advantages; `after` `[count, D]` are the last observations, `critic(scale(x))` values.
 
         Source: Schulman et al., *High-dimensional continuous control using generalized advantage estimation* (2016).
         """

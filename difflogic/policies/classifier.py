@@ -132,7 +132,7 @@ class Classifier(Chooser):
 
 
 def shifted(x: Numbers, most: int, generator: np.random.Generator) -> Numbers:
-    """Return square images, rows of `x`, of which about half are shifted by up to `most` pixels and filled with 0."""
+    """Shift about half of the square images in the rows of `x` by up to `most` pixels, and fill the gaps with 0."""
     side = math.isqrt(x.shape[1])
     padded = np.pad(x.reshape(-1, side, side), ((0, 0), (most, most), (most, most)))
     is_shifted = generator.random(len(x)) < SHIFTED

@@ -52,7 +52,7 @@ def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, floa
 
 
 def iteration_s(config: AgentConfig, spaces: Spaces, population: int) -> float:
-    """Return the seconds without a chance to save or stop: the longer of an iteration and the random steps."""
+    """Return the longest time in seconds without a save or stop: that of an iteration or of the random steps."""
     longest = max(_size(config) * _step(config, spaces), config.gates.random_steps * STEP)
     return population * longest / EVALUATIONS_PER_S
 

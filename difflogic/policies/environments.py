@@ -329,7 +329,7 @@ def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
 
 
 def spaces_of(identifier: str, memory: int = 0) -> Spaces:
-    """Return the spaces, as `spaces` does, of the environment `identifier`, which is made and closed for this."""
+    """Make the environment `identifier`, return its spaces as `spaces` does, and close the environment."""
     with closing(make(identifier)) as environment:
         return spaces(environment, identifier, memory)
 

@@ -117,7 +117,7 @@ def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) ->
 
 
 def encoded(frames: Pixels, suffix: str, frame_ms: int) -> bytes:
-    """Encode frames shown for `frame_ms` each as `.gif` or `.apng`. Raises ConfigError for any other `suffix`."""
+    """Encode frames as `.gif` or `.apng`, with `frame_ms` per frame. Raises ConfigError for any other `suffix`."""
     kinds = {".gif": "gif", ".apng": "apng"}
     if suffix not in kinds:
         raise ConfigError(f"An animation of an episode must be a .gif or .apng file, got {suffix!r}.")

@@ -130,7 +130,7 @@ class Member:
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """Score an agent on episodes of seed + `offset`, a classifier on validation or, if `offset`, held-out rows."""
+        """Score an agent in episodes of seed + `offset`, a classifier on held-out rows (`offset` 0: validation)."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset

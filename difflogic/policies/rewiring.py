@@ -1,7 +1,7 @@
 """Replacement of candidate wires: improbable candidates give way to inputs that would decrease the loss most.
 
-With learned wiring, an input of a gate is chosen among few candidates. Replacing them during training searches all
-inputs at the cost of a few candidates. Source: weights regrown by gradient, Evci et al. 2020 (arXiv 1911.11134).
+With learned wiring, each input of a gate is chosen among few candidates. Replacing these during training searches all
+inputs at the cost of a few. Source: RigL, which regrows weights by gradient, Evci et al. 2020 (arXiv 1911.11134).
 """
 
 from collections.abc import Callable

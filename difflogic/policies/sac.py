@@ -184,7 +184,7 @@ class SAC(Learner):
         return first - (first - second).relu()
 
     def _reaching(self, mean: Tensor) -> Tensor:
-        """Return the actor's output as the mean `[N, A]` before tanh; the output of gates is scaled by REACH."""
+        """Return the mean `[N, A]` before tanh: the output of a dense actor, or REACH times the output of gates."""
         return mean * REACH if self.config.policy != "mlp" else mean
 
     def _sample(self, features: Tensor, scaled: Tensor, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
