@@ -85,7 +85,7 @@ def candidates(job: Job, layout: Layout, gates: Array, drawn: Words, guide: Arra
 
 
 def live(job: Job, layout: Layout, gates: Array) -> Array:
-    """Return the indices, ascending, of the gates on which a value that counts in the loss may depend."""
+    """Return the ascending indices of the gates that may affect a value with a loss."""
     # A gate is c0 + ca a + cb b + cab a b. Modulo 2 that is its polynomial over 0 and 1, which has a term with `a` if
     # and only if the gate depends on a: XOR, 0 1 1 -2, becomes 0 1 1 0, and B, 0 0 1 0, has none.
     depends = TABLE[gates] % 2
@@ -103,7 +103,7 @@ def live(job: Job, layout: Layout, gates: Array) -> Array:
 
 
 def _walked(job: Job, layout: Layout, words: list[int]) -> int:
-    """Return the last gate of a walk from an output towards the inputs, which the random `words` determine."""
+    """Return the last gate of a walk from an output towards the inputs; random `words` set output, length and turns."""
     instance = layout.instances - layout.channels + words[WHERE] % job.config.task.loss_channels
     for step in range(words[HOW_FAR] % len(job.circuit.update)):
         side = words[SIDES] >> (step % 32) & 1

@@ -81,7 +81,7 @@ def run_steps(
 ) -> tuple[Array, Array]:
     """Return the states `[T+1, C, cells]`, and the adjoints `[J-1, loss_channels, cells]` of all losses but the last.
 
-    `nodes [T, N, cells]` and `loss_partials [J, cells]`, if not None, are filled with node values and those losses.
+    If not None, `nodes [T, N, cells]` receive all node values, and `loss_partials [J, cells]` all losses but the last.
     """
     shape, layout = spec.shape, spec.layout
     # A feed-forward circuit may have more outputs than inputs, or fewer: its two states have the rows of the wider one.
@@ -151,9 +151,9 @@ def pull_back(
     d_patches: Sequence[Array] | Array,
     control: Array,
 ) -> Array:
-    """Return gradients `[P, 16]` from the last state's adjoint, `d_patches[T % 2]`, and earlier states' `d_judged`.
+    """Return gradients `[P, 16]` from the adjoints of the last state, `d_patches[T % 2]`, and earlier ones, `d_judged`.
 
-    Steps use the two rows of `d_patches` alternately, so `d_patches[0]` ends as the initial state's adjoint.
+    Steps use the two rows of `d_patches` alternately, so `d_patches[0]` finally contains the initial state's adjoint.
     `nodes [T, N, cells]` are those of the forward pass.
     """
     shape, layout = spec.shape, spec.layout

@@ -1,4 +1,4 @@
-"""Faults in adjoints: flips change the sign, stuck cells clear it. Reference implementation of `d_faults.wgsl`."""
+"""Faults in adjoints: flips negate adjoints, stuck cells clear them. Reference implementation of `d_faults.wgsl`."""
 
 import numpy as np
 

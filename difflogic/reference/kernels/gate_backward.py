@@ -27,10 +27,10 @@ def gate_backward(
     """Compute `d_patches` of step `at` from `d_next [9*C, cells]` of step `at + 1`, and add moments to `partials`.
 
     With the adjoint `d` of a gate, `d_a = d*(ca + cab*b)` and `d_b = d*(cb + cab*a)`. The moments of an instance are
-    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells, `partials [I, 4]`. With k candidates, each receives
-    `share_j * d_a`, and the sums `d_a * candidate_j` follow, then those of b: `partials [I, 4 + 2k]`. `kept [N, cells]`
-    are the step's nodes, `values [slot_count, cells]` the adjoints that instances pass to the nodes they read. Without
-    perception `d_next` is `[outputs, cells]` and `d_patches` `[C, cells]`.
+    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells, `partials [I, 4]`. With k candidates per input, candidate j
+    of a receives `share_j * d_a`, and `partials [I, 4 + 2k]` also contain the sums of `d_a * candidate_j`, then those
+    for b. `kept [N, cells]` are the step's nodes, `values [slot_count, cells]` adjoints from instances to the nodes
+    they read. Without perception `d_next` is `[outputs, cells]` and `d_patches` `[C, cells]`.
     """
     d_state = gather(shape, d_next, layout.patch)
     idle = None if masks is None else ~fires(shape, masks, at)
@@ -69,7 +69,7 @@ def _choose_backward(
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:
-    """Return the nodes' adjoints `[n, cells]`, each the sum in order of the slots in a range of `fanout [n, 2]`."""
+    """Return the nodes' adjoints `[n, cells]`: for each range in `fanout [n, 2]`, the sum of its slots in order."""
     starts = fanout[:, 0].astype(np.int64)
     degree = fanout[:, 1].astype(np.int64) - starts
     total = np.zeros((len(fanout), slots.shape[1]), dtype=slots.dtype)

@@ -21,8 +21,8 @@ def harden(
 ) -> None:
     """Compute this epoch's `coefficients [G, 4]` from `logits [G, 16]`.
 
-    A stuck gate has the coefficients of a constant, a gate that is hard in this epoch those of its most probable
-    function, any other the softmax's. `shares [G, 2, k]` are one-hot for hard gates, else the softmax of `candidates`.
+    A stuck gate has the coefficients of a constant, a hard gate those of its most probable function, and any other gate
+    those of the softmax. `shares [G, 2, k]` are one-hot for hard gates, else the softmax of `candidates`.
     """
     key = prng.split(control[c.TRAIN_KEY])[1]
     hard = hardening.draw(key, int(control[c.EPOCH]), len(logits))

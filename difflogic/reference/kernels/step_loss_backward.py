@@ -1,4 +1,4 @@
-"""Add the adjoint of an earlier loss to those of later steps. Reference implementation of `step_loss_backward.wgsl`."""
+"""Add the adjoint of a state's loss to the state's adjoint. Reference implementation of `step_loss_backward.wgsl`."""
 
 from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine.shape import Array, Shape
