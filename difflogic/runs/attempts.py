@@ -99,7 +99,7 @@ class Record:
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run; its `epochs` are for all attempts and models or, until solved, for each model."""
+        """Configuration of the run; `epochs` is the total of all attempts and models or, until solved, of each one."""
         return self.request.whole
 
     @property
@@ -109,7 +109,7 @@ class Record:
 
     @property
     def restarts(self) -> int | None:
-        """Maximum number of restarts, or None if the run restarts until solved, with all epochs for each attempt."""
+        """Maximum number of restarts, or None if the run restarts until solved."""
         return None if self.request.until_solved else self.request.restarts or 0
 
     @property
@@ -132,13 +132,13 @@ class Record:
 
     @property
     def best(self) -> int:
-        """Index of the solved attempt, otherwise of the attempt with the fewest mismatches or the highest score."""
+        """Index of the solved attempt or, if none is solved, of that with fewest mismatches or highest score."""
         ranks = [(attempt.status != "solved", attempt.shortfall) for attempt in self.attempts]
         return ranks.index(min(ranks))
 
     @property
     def is_over(self) -> bool:
-        """True if there are no further attempts, since the last solved the task, or no epochs or restarts are left."""
+        """True if the last attempt has ended: solved, complete with limited restarts, or with no epochs left."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status

@@ -1,4 +1,4 @@
-"""Reader and writer of checkpoints, from which training continues bit for bit on the same device and driver.
+"""Reader and writer of checkpoints, from which training continues bit-identically on the same device and driver.
 
 The format is safetensors. Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32
 `[K, 2, out]`; `wires.update.L` int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64
@@ -11,8 +11,8 @@ state; `environments.*`, state of the environments; `recent` float64 `[n, 2]`, r
 
 Both have `epoch` int64 `[]`, environment steps for agents, and `elapsed_s` float64 `[]`. A population's file has these
 arrays of each model, named `0.logits`, `1.logits` and so on, and `seeds` uint32 `[M]`, `best` int64 `[]`. Metadata:
-`format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's with the first seed), and the
-checksums of `difflogic.runs.checksummed`.
+`format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML; for a population, with the first seed), and
+the checksums of `difflogic.runs.checksummed`.
 """
 
 import math
@@ -312,7 +312,7 @@ def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> Model
 
 
 def _pool(packed: npt.NDArray[np.uint8], config: Config) -> npt.NDArray[np.uint8]:
-    """Return the grids `[pool, H, W, C]` of a sample pool with eight values per byte. Raises ValueError on mismatch."""
+    """Unpack a sample pool, eight values per byte, to grids `[pool, H, W, C]`. Raises ValueError for a wrong size."""
     grid = (config.task.height, config.task.width, config.model.channels)
     values = np.unpackbits(packed, axis=1, count=math.prod(grid))
     return values.reshape(config.pool.size, *grid)

@@ -1,4 +1,4 @@
-"""Reader and writer of safetensors files with SHA-256 checksums of every array and of the file in the metadata.
+"""Reader and writer of safetensors files whose metadata contains SHA-256 checksums of every array and of the file.
 
 `sha256.NAME` covers an array's type, shape and bytes. `sha256.file` covers the file with zeros in place of the 64
 digits of this checksum, so that every changed byte is detected, also in the header.
@@ -69,7 +69,7 @@ def metadata(data: bytes) -> dict[str, str]:
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the header in `data` is valid JSON; then a missing entry was never written rather than lost."""
+    """Return whether the header in `data` is valid JSON; if so, a missing metadata entry was never in the file."""
     try:
         return isinstance(json.loads(_header(data)), dict)
     except (ValueError, RecursionError):

@@ -117,8 +117,8 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
     """Return, for each pixel `[h, w]` of an image of an H*W grid, the index of its cell, or H*W outside all cells.
 
     Square cells have sides of `scale` pixels. Hexagons have a corner at the top and are `scale` pixels wide, at least
-    4. Each row of hexagons is half a cell to the left of the row above, so that a cell touches its neighbour at the
-    top left, but not the cell at the top right of the patch.
+    4. Each row of hexagons is half a cell to the left of the row above, so that the cell in row r and column c
+    touches the cells of row r - 1 in columns c - 1 and c, but not in column c + 1.
     """
     height, width = grid
     if neighbourhood != "hex":

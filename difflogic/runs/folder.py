@@ -96,7 +96,7 @@ class RunFolder:
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
     ) -> Self:
-        """Create a folder with a first checkpoint, empty metrics and the files `contents` by name; undo on failure."""
+        """Create a folder with a checkpoint, empty metrics and `contents` (files by name); undo this on failure."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):

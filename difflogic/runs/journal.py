@@ -125,7 +125,7 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Create both files with `rows`, the rows of an earlier process up to its checkpoint; remove its later rows."""
+        """Write both files anew with `rows`, which end at the checkpoint from which a run is resumed, and open them."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))

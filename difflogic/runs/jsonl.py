@@ -53,7 +53,7 @@ class Excerpt:
 
 
 def epochs_in(rows: int, members: int) -> int:
-    """Return the number of complete epochs in `rows` rows of a population of `members` models, at least 1."""
+    """Return the number of epochs of a population of `members` models that fit into `rows` rows, but at least 1."""
     return max(1, rows // members)
 
 

@@ -80,7 +80,7 @@ def read(folder: Path) -> Manifest:
 
 
 def is_policy(manifest: Manifest) -> bool:
-    """Return whether the run is of agents or classifiers."""
+    """Return whether a manifest describes a run of agents or classifiers."""
     return document.is_policy(manifest.get("config"))
 
 
