@@ -96,7 +96,7 @@ class WorkerActor:
 
 
 def _call(actor: Any, method: str, *arguments: Any) -> Any:
-    """Call a method of another actor. Raises the errors of the method; the loss of the actor ends this worker."""
+    """Call a method of another actor. Raises its errors; if the actor is lost, Ray's error ends this worker."""
     from ray.exceptions import RayTaskError
 
     try:
@@ -107,7 +107,7 @@ def _call(actor: Any, method: str, *arguments: Any) -> Any:
 
 
 class _ActorChild:
-    """Supervisor's handle of a worker on a machine of the cluster."""
+    """Handle with which the supervisor controls a worker on a machine of the cluster."""
 
     def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str) -> None:
         self._ray, self._store, self._actor, self._work = ray, store, actor, work
@@ -176,7 +176,7 @@ class ClusterSupervisor(Supervisor):
             log_event("cluster", logging.ERROR, why=first_line(error))
 
     def _look(self) -> None:
-        """Request the devices of new machines, and remove machines that have left."""
+        """Request the devices of new machines, add slots for listed devices, and remove machines that have left."""
         # A head node that was started with --num-cpus 0 gets no workers.
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         present = {node["NodeID"]: node["NodeManagerHostname"] for node in nodes}

@@ -20,7 +20,7 @@ SERVERS = JsonCache("servers")
 
 @contextmanager
 def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator[None]:
-    """Let this user's commands find a server within the context; `token` is the path of its generated token."""
+    """Register a server for this user's commands until the context ends; `token` is the path of its generated token."""
     if is_address(settings.host) and ipaddress.ip_address(settings.host).is_unspecified:  # all addresses
         settings = replace(settings, host="::1" if ":" in settings.host else "127.0.0.1")
     entry = {"address": settings.address(port), "host": platform.node()}
@@ -60,6 +60,6 @@ def _running() -> dict[str, Entry]:
 
 
 def _is_running(port: str, entry: Entry) -> bool:
-    """Return whether the server of an entry still holds its lock, unlike a killed server, whose entry remains."""
+    """Return whether an entry's server still holds its lock; a killed server leaves its entry, but not its lock."""
     is_here = entry.get("host") == platform.node() and is_loopback(urlsplit(str(entry.get("address"))).hostname or "")
     return is_here and port.isdecimal() and not is_gone(user_cache(), f"server-{port}")

@@ -50,7 +50,7 @@ def sweep(
     """Train many runs that differ in some fields, and compare them.
 
     Args:
-        what: A preset of automata or agents, a configuration, or a complete specification, without `over` and `how`.
+        what: Preset, configuration of automata or agents, or complete specification, which excludes `over` and `how`.
         over: Mapping from the path of a field to its values: a list, a range of seeds, or text as for `--over`.
         out: New folder for the sweep, or None for `runs/sweep-NAME-DATE-TIME`.
         devices: Devices such as `gpu:0` or `cpu`; by default the hardware GPUs, otherwise the processor.

@@ -81,7 +81,7 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
 
 
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
-    """Return the request with its training limit, by default the server's. Raises UsageError or ApiError."""
+    """Return the request to train until solved, with its limit or else the server's. Raises UsageError or ApiError."""
     if request.population > 1 or request.stop_when_solved or request.init_from:
         raise UsageError(
             "`until_solved` trains one seed after the other until one is solved: omit population, stop_when_solved and "
@@ -93,7 +93,7 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 
 
 def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
-    """Return the cost of training `population` agents. Raises ApiError or UsageError if this server cannot do that."""
+    """Return the cost of training `population` agents. Raises ApiError or UsageError if this is impossible here."""
     check_environment(config, settings)
     try:
         spaces = _spaces(config.environment.id)

@@ -52,12 +52,12 @@ class Artefact:
 
 
 def media_type(name: str) -> str:
-    """Return the media type for the suffix of a file name, but never HTML, since a page could call the API."""
+    """Return the media type for a file name's suffix, but never HTML, since scripts in a page could call the API."""
     return MEDIA.get(Path(name).suffix, OTHER)
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:
-    """Return a job's files by name, without links; a post-processing result hides a run file of the same name."""
+    """Return a job's files by name, excluding links; post-processing results take precedence over run files."""
     paths = {}
     for folder in (*([job.whole] if job.is_sweep else []), job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():

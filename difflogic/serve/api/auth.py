@@ -1,7 +1,7 @@
 """Authenticate requests by a token in the Authorization header, or by the session cookie of a signed-in browser.
 
 A cookie is `OWNER.RANDOM`. The store has the cookie's HMAC, with the owner's token as key, so that a new token ends
-all old sessions. A request with a cookie that changes data also needs the CSRF token, which other sites cannot read.
+all old sessions. A request that has a cookie and changes data also needs the CSRF token, which other sites cannot read.
 """
 
 import hmac

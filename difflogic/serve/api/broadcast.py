@@ -168,7 +168,7 @@ class ChangeFeed:
                 feed.changed.notify()
 
     def _read_store(self) -> tuple[tuple[list[JobRecord], list[tuple[int, str, str]], int], list[JobFeed]]:
-        """Return the changes in the store and the feeds with a new frame; request more frames from workers."""
+        """Return the result of `_changed`, and the feeds with a new frame; also ask workers for further frames."""
         running = [feed for feed in list(self._job_feeds.values()) if feed.job.status == "running"]
         now = time.monotonic()
         # One request serves all listeners of a job. It is renewed long before the worker stops writing frames.
@@ -280,5 +280,5 @@ class ChangeFeed:
 
 
 def encoded(job: JobRecord) -> str:
-    """Return a job and its description as JSON text, in the form of `reply_of`."""
+    """Return the result of `reply_of`, a job with its description, as JSON text."""
     return json.dumps(reply_of(job), allow_nan=False)

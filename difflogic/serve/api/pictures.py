@@ -38,7 +38,7 @@ MOST_TABLE = 1 << 20
 
 
 def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
-    """Replace a file by its upright RGBA image, its samples, or its table with the column `label`. Raises DataError."""
+    """Replace an uploaded file with an upright RGBA image, samples, or (with `label`) a table. Raises DataError."""
     advice = "give fewer samples or frames" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} requires too much time or memory to unpack: {advice}.")
     try:
@@ -56,7 +56,7 @@ def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
 
 
 def _plain_samples(path: Path) -> None:
-    """Replace a file with its samples. Raises DataError, LimitError or UsageError if it is invalid or too large."""
+    """Replace a file with its samples as `.npz`. Raises DataError, LimitError or UsageError if invalid or too large."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
@@ -75,7 +75,7 @@ def _plain_samples(path: Path) -> None:
 
 
 def _plain_table(path: Path, label: str) -> None:
-    """Replace a file with its table, whose classes are in the column `label`. Raises DataError or LimitError."""
+    """Replace a file with its table as `.npz`; the column `label` has the classes. Raises DataError or LimitError."""
     from difflogic.config import table
     from difflogic.system import array_files
 
@@ -108,7 +108,7 @@ def _limit(pixels: int) -> None:
 
 
 def main() -> None:
-    """Convert FILE, and write an error message, or `null`, to standard output as JSON."""
+    """Convert FILE, and write an error message, or null if there is none, to standard output as JSON."""
     path, pixels, label = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     _limit(pixels)
     refusal: str | None = None

@@ -114,7 +114,7 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
 
 
 def check_task(name: str | None, settings: ServeSettings) -> None:
-    """Raise ApiError if `name` (of a preset or plugin) is a task in Python that the operator does not allow."""
+    """Raise ApiError if the preset or plugin `name` is a task in Python that the operator does not allow."""
     if name and registered.is_task(name) and name not in settings.tasks:
         allowed = ", ".join(sorted(settings.tasks)) or "none"
         message = (
@@ -177,7 +177,7 @@ def check_caps(cost: Cost, population: int, caps: Caps, advice: str) -> None:
 
 
 def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:
-    """Return the request with the restarts of its recipe, and a notice about them or None. Raises UsageError."""
+    """Return the request with its number of restarts, and None or why its recipe cannot restart. Raises UsageError."""
     resolved, notice = run_request.resolved(request, config)
     if resolved.until_solved or resolved.restarts:
         budget.check(replace(resolved, preset=None, config=config))
@@ -185,7 +185,7 @@ def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str
 
 
 def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Within:
-    """Return the limit of training until solved; `cost` is that of one attempt. Raises ApiError if it is too high."""
+    """Return the limit of training until solved; `cost` is one attempt's. Raises ApiError if the limit is too high."""
     limit = limited(within, Within(caps.hours * 3600, caps.epochs))
     hours = 0 if limit.epochs is None else cost.seconds * limit.epochs / config.train.epochs / 3600
     if limit.seconds is None and hours > caps.hours:
@@ -205,7 +205,7 @@ def limited(within: Within | None, most: Within) -> Within:
 
 
 def over(quantity: str, why: str, advice: str) -> ApiError:
-    """Return the error for a `quantity`, such as `memory`, above its limit; the message is `why`, use `advice`."""
+    """Return the error for a `quantity`, such as `memory`, above its limit, with the message `WHY: use ADVICE.`"""
     return ApiError(422, f"too_much_{quantity}", f"{one_sentence(why)}: use {advice}.")
 
 

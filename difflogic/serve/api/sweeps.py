@@ -88,7 +88,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
 
 
 def _dearest(spec: Spec, part: str) -> dict[str, Any]:
-    """Return the most expensive value of each axis except seeds; `part` of the cost is `evaluations` or `memory`."""
+    """Return, for each axis except seeds, the value with the highest cost in `part`, `evaluations` or `memory`."""
 
     def price(path: str, value: Any) -> int:
         with suppress(ConfigError):  # the value is only valid together with values of other axes

@@ -82,7 +82,7 @@ class NextJob:
 
 
 def ready_at(now: float) -> tuple[float, float]:
-    """Return the parameters of READY; a back-off longer than the maximum was set by another clock and is ignored."""
+    """Return the parameters of READY, which ignores back-offs above the maximum, since another clock has set them."""
     return now, now + BACK_OFF_S[-1]
 
 

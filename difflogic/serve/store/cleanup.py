@@ -1,7 +1,7 @@
 """Delete jobs that ended long ago, and the oldest jobs if the files of all jobs exceed a quota.
 
-The age of a job is the time for which the store was served since the job ended, since the system clock may be wrong.
-The store counts this time once a minute, without minutes in which the system clock was set.
+The age of a job is the time since its end during which a server was running, since the system clock may be wrong. The
+server adds to this time once a minute, except for minutes in which the system clock was set.
 """
 
 import logging
@@ -62,7 +62,7 @@ class Collected:
 
 
 def count(store: Store) -> bool:
-    """Count the time since the last call as served; return False if it is unknown, such as after a clock was set."""
+    """Add the time since the last call to the running time; return False if it is unknown, as after a clock change."""
     with store.database.writing() as connection:
         counted_at, wall_then = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
         now, wall = store.clock(), store.wall_clock()
@@ -83,8 +83,8 @@ def collect(
 ) -> Collected:
     """Delete jobs that ended at least `keep_days` ago, then the oldest jobs until all jobs take at most `quota` bytes.
 
-    The quota deletes no job that ended within the last QUOTA_DAYS. Queued, running and paused jobs are retained, as are
-    the sources of queued jobs. `dry` deletes nothing; only jobs in `only` may be deleted. Raises StoreError.
+    The quota deletes no job that ended within the last QUOTA_DAYS. Queued, running and paused jobs and their sources
+    are retained. With `dry`, nothing is deleted; with `only`, only jobs in `only` are. Raises StoreError.
     """
     try:
         sizes = {row["id"]: size_of_job(store, row["id"]) for row in store.database.rows("SELECT id FROM jobs")}
@@ -125,7 +125,7 @@ def _deleted(store: Store, job: str) -> bool:
 
 @contextmanager
 def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
-    """Within the context, run a thread that counts the time served and regularly deletes jobs by `collect`.
+    """Within the context, run a thread that regularly calls `count`, and deletes jobs with `collect`.
 
     Each collection logs the jobs that the next one will delete. Without `keep_days` and `quota` nothing is deleted.
     """
@@ -159,7 +159,7 @@ def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> It
 
 
 def _collect(store: Store, keep_days: float | None, quota: int | None, announced: Collection[str]) -> set[str]:
-    """Delete the announced jobs, log which jobs the next collection will delete, and return the ids of these."""
+    """Delete the announced jobs; log the jobs that the next collection will delete, and return their ids."""
     for job in collect(store, keep_days, quota, only=announced).removed:
         log_event("removed", **vars(job))
     following = collect(store, keep_days, quota, dry=True).removed

@@ -26,7 +26,7 @@ def up_s() -> float:
 
 
 def begun(connection: sqlite3.Connection) -> Callable[[], float]:
-    """Return the store's clock, a function that returns seconds since 1970; without a boot id, the system clock."""
+    """Return the store's clock, which returns seconds since 1970; it is the system clock if there is no boot id."""
     boot = boot_id()
     if boot is None:
         return time.time

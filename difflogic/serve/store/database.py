@@ -96,7 +96,7 @@ class Database:
         return connection
 
     def _check(self) -> None:
-        """Raise StoreLostError if the file was replaced; uses `stat`, as closing a file releases SQLite's locks."""
+        """Raise StoreLostError if the file was lost or replaced. It is not opened: closing it would release locks."""
         try:
             status = self.path.stat()
         except OSError:
@@ -107,7 +107,7 @@ class Database:
         self._beat()
 
     def _check_log(self) -> None:
-        """Raise StoreLostError if the write-ahead log was replaced; it exists as long as a connection uses it."""
+        """Raise StoreLostError if the write-ahead log, which exists while connections are open, was replaced."""
         try:
             inode = self.path.with_name(f"{self.path.name}-wal").stat().st_ino
         except OSError:

@@ -56,7 +56,7 @@ class Folders:
         self.odd[path.name] = why
 
     def put_in_place(self, jobs: Collection[str]) -> tuple[list[str], list[Path]]:
-        """Rename the folders of `jobs` to the ids; return the renamed jobs, and paths put aside to free their names."""
+        """Rename folders of `jobs` to the jobs' ids; return these jobs, and paths moved to lost+found to free names."""
         # The folders get temporary names first, since two folders may have each other's name.
         moving = {}
         for job, (_, path) in self.by_job.items():

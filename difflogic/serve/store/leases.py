@@ -111,11 +111,11 @@ class Leases(Records):
     # leases -------------------------------------------------------------------------------------------
 
     def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
-        """Lease the next job to a worker; return the job and the lease's number, or None if no job is queued.
+        """Lease the next job to a worker; return the job and the lease's number, or None if there is no job for it.
 
         The highest priority is first, then the owner served longest ago, then the oldest job. With `engines`, only
-        trainings that request one of them are chosen, otherwise other kinds. A training stays on its device while this
-        has a worker. An idle processor takes an `auto` job that is queued for a GPU if it would finish the job sooner.
+        trainings that request one of them are chosen, otherwise other kinds. A training stays on its device if that has
+        a worker. An idle processor takes an `auto` job that is queued for a GPU if it would finish the job sooner.
         """
         # The read and the claim use the same time.
         selection = NextJob(device, list(engines), self.clock())
@@ -156,7 +156,7 @@ class Leases(Records):
             return job, lease
 
     def awaits(self, device: str) -> bool:
-        """Return whether a job is queued for `device`, the device name of workers that need no device."""
+        """Return whether a job is queued for workers without a device; `device` is their name, such as `follow-ups`."""
         with self.database.reading() as connection:
             return NextJob(device, [], self.clock()).next(connection) is not None
 
@@ -165,7 +165,7 @@ class Leases(Records):
     ) -> HeartbeatReply:
         """Extend a lease to `lease_s` seconds from now, and store the columns in `progress`, which PROGRESS must list.
 
-        `memory` is that of the process in bytes. Raises LeaseLostError for a lost lease, StoreError for other columns.
+        `memory` is the worker's memory in bytes. Raises LeaseLostError for a lost lease, StoreError for other columns.
         """
         columns = _columns(progress)
         with self.database.writing() as connection:
@@ -217,7 +217,7 @@ class Leases(Records):
             return self.change(connection, job, **columns | UNLEASED, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
-        """Queue a job again, or end it with the status requested by its user. Raises what `heartbeat` raises."""
+        """Queue a job again, or cancel or pause it if a user has requested that. Raises what `heartbeat` raises."""
         columns = _columns(progress)
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
@@ -315,7 +315,7 @@ class Leases(Records):
 
 
 def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `progress` as columns. Raises StoreError for a name that is not in PROGRESS, since names become SQL."""
+    """Return `progress` as columns. Raises StoreError for a name not in PROGRESS, since names become part of SQL."""
     others = sorted(set(progress) - PROGRESS)
     if others:
         raise StoreError(f"A worker may report {', '.join(sorted(PROGRESS))}, not {', '.join(others)}.")

@@ -35,7 +35,7 @@ class Machine:
     boot: str | None
 
     def is_same(self, other: Self) -> bool:
-        """Return whether `other` is this machine, by equal boot identifiers, or by equal names and `id`."""
+        """Return whether `other` is this machine: it has the same boot identifier, or the same `name` and `id`."""
         # Containers of one machine have distinct names, but share the kernel, and file locks work between them.
         if self.boot is not None and self.boot == other.boot:
             return True
@@ -52,7 +52,7 @@ def here() -> Machine:
 
 
 class Occupancy:
-    """Claim of this machine to a store, valid as long as one of its processes sends heartbeats."""
+    """Claim of this machine on a store, valid as long as one of its processes sends heartbeats."""
 
     def __init__(self, folder: Path) -> None:
         """Claim the store in `folder`. Raises StoreError if another machine uses the store."""

@@ -52,7 +52,7 @@ class Records:
         """System clock, for dates."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
-        """Return the folder of a job (id or record); only a record selects the attempt. Raises UnknownJobError."""
+        """Return a job's folder; an id, unlike a record, selects no attempt or trial. Raises UnknownJobError."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
@@ -143,7 +143,7 @@ class Records:
     def change(self, connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
         """Set columns of a job, with a new version and a new record; call this within `_recorded`.
 
-        A change of `status` also sets or clears the times of the job's end.
+        A change of `status` also sets `ended` and `over_at`, the times of the job's end, or clears them.
         """
         version = tick(connection)
         if "status" in values:
@@ -194,7 +194,7 @@ def sign(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
 
 
 def checksum(row: sqlite3.Row | dict[str, Any], width: int | None = None) -> str:
-    """Return `number:checksum` of a row's columns, or of the first `width` columns, since newer schemas append some."""
+    """Return `WIDTH:HASH` for the first `width` columns of a row, by default all; newer schemas append columns."""
     names = list(row.keys())[:width]
     cells = [(name, row[name]) for name in names if name not in UNSIGNED]
     return f"{len(names)}:{hashlib.blake2b(repr(cells).encode(), digest_size=16).hexdigest()}"
@@ -212,7 +212,7 @@ def tick(connection: sqlite3.Connection) -> int:
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of a job as columns of `jobs`: ASKED in one column, the samples in another, and JSON as text."""
+    """Convert fields of a job to columns of `jobs`: ASKED in `asked`, the samples in `data`, and JSON as text."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         options = dict(asked["options"])

@@ -147,7 +147,7 @@ def _give_numbers(records: list[JobFile]) -> None:
 
 
 def left_by_its_worker(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes of a job that has lost its worker: if running, it is queued or gets the requested status."""
+    """Return the columns to change in a job whose worker is lost: a running job is queued, cancelled or paused."""
     if columns["status"] != "running":
         return {}
     status = STATUS_AFTER[columns["wanted"]]
@@ -264,7 +264,7 @@ def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> No
 
 
 def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
-    """Return whether a row without a checksum (of an older store) differs from its record or lacks its version."""
+    """Return whether a row without a checksum, as in older stores, lacks `recorded` or differs from that record."""
     if row["recorded"] is None or file is None or columns is None:
         return row["recorded"] is None
     # Heartbeats only change a job's row, not its record.

@@ -232,9 +232,9 @@ class Store(Leases):
         return job_of(find(connection, job))
 
     def ask(self, job: str, action: Wanted, owner: str | None = None) -> JobRecord:
-        """Cancel or pause a job: immediately if queued, otherwise after its worker has saved it.
+        """Cancel, pause or requeue a job: after its worker has saved it if the job is running, otherwise immediately.
 
-        After `requeue`, another worker continues the job. Raises ConflictError if the job is over or already paused.
+        A requeued job is queued again. Raises ConflictError if the job is over, or is paused and not to be cancelled.
         """
         with self._recorded() as connection:
             row = find(connection, job, owner)

@@ -24,7 +24,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """Redirect all output of this process to the end of a file within the context, or for good after an exception."""
+    """Append all output of this process to a file within the context; after an exception, this redirection remains."""
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
     # The descriptors are redirected, not `sys.stdout`: drivers and compiled code write to 1 and 2 directly.
@@ -36,7 +36,7 @@ def logged_to(path: Path) -> Iterator[None]:
 
 
 def trim(path: Path) -> None:
-    """Remove the older half of a log that is larger than MOST_BYTES, up to the end of a line."""
+    """Reduce a log that is larger than MOST_BYTES to its last complete lines, at most half of MOST_BYTES."""
     if not path.exists() or path.stat().st_size <= MOST_BYTES:
         return
     # Half is removed, so that the next line does not make the log too long again.

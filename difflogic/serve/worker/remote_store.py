@@ -39,7 +39,7 @@ LAST = (checkpoint.BEST, checkpoint.PREVIOUS, checkpoint.NAME)
 
 
 class Part(NamedTuple):
-    """New contents of a file in a job's folder, or of its end."""
+    """New contents of a file in a job's folder: the complete file, or its end from an offset on."""
 
     name: str
     """Path of the file relative to the job's folder."""
@@ -226,7 +226,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _place(path: Path, part: Part, temporary: Path | None) -> None:
-    """Replace a file with `temporary`, or if that is None, append the content of `part`. Raises OSError."""
+    """Replace a file with `temporary` or, if that is None, its end with the content of `part`. Raises OSError."""
     if temporary is not None:
         temporary.replace(path)
         return

@@ -1,4 +1,4 @@
-"""Run one try at a training job (its work under one lease), from the newest readable checkpoint or the beginning."""
+"""Run one try at a training job, under one lease, from the newest readable checkpoint or the beginning."""
 
 import math
 import shutil
@@ -144,7 +144,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
 
 
 def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterator[tuple[str, str | bytes]]:
-    """Yield names and contents of files on the best agent: a recorded episode, and a controller's page and drawing."""
+    """Yield (name, content) of files about the best agent: a recorded episode, and a controller's page and drawing."""
     from difflogic.actions.simplify import drawings
     from difflogic.policies import film
 
@@ -183,7 +183,7 @@ def _set_aside(run: Path, error: CheckpointError) -> bool:
 
 
 def clear_unsaved(path: Path) -> None:
-    """Delete what a lost worker left before its first checkpoint, if any. Raises RunFolderError if it is in use."""
+    """Delete the folder of a worker lost before its first checkpoint, if it exists. Raises RunFolderError if in use."""
     if path.exists():
         RunFolder(path).close()
         shutil.rmtree(path)

@@ -4,8 +4,8 @@ python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu"
 
 With the device `follow-ups`, a worker runs post-processing jobs, at a lower priority than trainings.
 
-The standard input of a worker is a pipe that the process that started it holds open. If the pipe is closed, since this
-process has ended, or if a stop signal such as SIGTERM arrives, the worker saves its job, releases it and ends.
+The standard input of a worker is a pipe from its parent process. If the parent ends, which closes the pipe, or if a
+stop signal such as SIGTERM arrives, the worker saves its job, releases it and ends.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class WorkerProcess:
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
-        """Run jobs until `stopping` is set, or until a worker without a device has no job for `WorkerLimits.idle` s."""
+        """Run jobs until `stopping` is set; without a device, also end after `WorkerLimits.idle` s without a job."""
         presence = Presence(self.store.folder, self.name)
         try:
             about = ABOUT.get(self.device, self.device)
@@ -221,7 +221,7 @@ def _why_not_saved(error: Exception) -> str:
 
 
 def _end_with_parent(limits: WorkerLimits) -> None:
-    """Stop this process when its parent has ended, so that stdin closes; kill it after `WorkerLimits.stop` seconds."""
+    """Stop this process when its parent ends, which closes stdin; kill it after another `WorkerLimits.stop` seconds."""
     while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
         pass
     # The handler of this signal completes the current epochs and saves the run.

@@ -118,7 +118,7 @@ def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) 
 
 
 def _section(inside: type, path: str) -> str:
-    """Return the description of the section of the field `path` in the dataclass `inside`."""
+    """Return the description of the section that contains the field `path` of the configuration class `inside`."""
     about = "In general"
     for name in path.split(".")[:-1]:
         field = next(field for field in dataclasses.fields(inside) if field.name == name)

@@ -1,6 +1,6 @@
 """Routes that stream server-sent events of one job, or of all jobs of an owner; a broken stream can be resumed.
 
-The id of a job's event is `EPOCH.VERSION`, or with restarts `EPOCH.VERSION.ATTEMPT`. For example, `120.57.2` means
+The id of a job's event is `EPOCH.VERSION`, or `EPOCH.VERSION.ATTEMPT` if the job has restarts: `120.57.2` means
 that the rows up to epoch 120 of attempt 2, and version 57 of the job, have been sent. A browser that lost its
 connection sends the id as Last-Event-ID, and the stream resumes with epoch 121, or with the first epoch of a later
 attempt. In a stream of all jobs, the id of an event is a version of the store.

@@ -95,8 +95,8 @@ def _submit(
 ) -> tuple[JobRecord, bool]:
     """Queue a job and return it with True, or return the earlier job with this idempotency `key` and False.
 
-    `priority` is that of the request, not that of a source or origin. The job belongs to the owner of its source, or of
-    the cloned job `origin`, even if an operator makes the request.
+    `priority` is the priority in the request, which is refused if it is not permitted; a priority copied from another
+    job is lowered to 0 instead. The job belongs to the owner of its source or of the cloned job `origin`, if any.
     """
     _check_priority(caller, priority)
     owner = caller.owner if origin is None else origin.owner
@@ -294,7 +294,7 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
 
 
 def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
-    """Raise ApiError if a training with `config` cannot begin with the gates of `source`, whose shapes differ."""
+    """Raise ApiError if `source` and `config` differ in shape, so that training cannot use the gates of `source`."""
     if is_policy(source) or is_policy(config):
         if (difference := agent_shape.difference(config, source)) is not None:
             raise ApiError(409, "other_shape", f"`init_from` requires agents of the same shape: {difference}.")
