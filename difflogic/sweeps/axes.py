@@ -57,7 +57,7 @@ def axis(path: str, given: Any, base: Document) -> Axis:
 
 
 def _values(path: str, given: Any) -> list[Any]:
-    """Return the values in `0..31` or comma-separated TOML; unquoted words are text (shells strip quotes)."""
+    """Return the values of a list, of `0..31`, or of comma-separated TOML, in which words may lack quotes."""
     if not isinstance(given, str):
         values = list(given) if isinstance(given, list | tuple | range) else [given]
     elif match := _COUNT.fullmatch(given):

@@ -78,7 +78,7 @@ def _columns(sweep: Sweep, rows: Sequence[Values]) -> list[Column]:
 
 
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
-    """Return the axis `name` at x position `x`; numbers are placed by size (or logarithm), other values evenly."""
+    """Return the axis `name` at position `x`, with numbers placed by value or logarithm, other values evenly."""
     present = [value for value in values if value is not None]
     top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG, y grows downwards
     if present and all(type(value) in (int, float) for value in present):

@@ -223,7 +223,7 @@ def _table(entry: Any, name: str) -> Mapping[str, Any]:
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return `fields`, with the update network's widths adapted to changed kernels or channels unless they are set."""
+    """Return `fields` with the update network's widths, unless set, adapted to changed kernels or channels."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

@@ -74,7 +74,7 @@ class Outcome:
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return the value that ranks unfinished trials, of which few are solved: mean return or mismatches."""
+        """Return the value that ranks unfinished trials, since few of them are solved: mean return or mismatches."""
         return self.score if metric == "return" else self.wrong
 
 
