@@ -1,4 +1,4 @@
-"""Read `.npy`, `.npz` and IDX files; no other module opens array files from outside difflogic.
+"""Read `.npy`, `.npz` and IDX files; only this module opens array files that come from outside difflogic.
 
 NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so a damaged or
 hostile file can raise almost any exception. This module converts all of them to DataError, and rejects a header that
@@ -99,7 +99,7 @@ def content(path: Path) -> bytes:
 
     Raises:
         DataError: The file is unreadable.
-        LimitError: The decompressed contents exceed the machine's memory divided by MEMORY_SHARE.
+        LimitError: The decompressed contents exceed 1/MEMORY_SHARE of the machine's memory.
     """
     with _one_error(f"file {path}"):
         if path.suffix != ".gz":
@@ -127,7 +127,7 @@ def read_idx(path: Path) -> Array:
 
     Raises:
         DataError: The file is unreadable, or its header does not match its values.
-        LimitError: The decompressed contents exceed the machine's memory divided by MEMORY_SHARE.
+        LimitError: The decompressed contents exceed 1/MEMORY_SHARE of the machine's memory.
     """
     data = content(path)
     with _one_error(f"IDX file {path}"):
@@ -154,7 +154,7 @@ def read_arrays(
 
     Raises:
         DataError: The file is unreadable, or the values of an array are not plain.
-        LimitError: The arrays exceed the machine's memory divided by MEMORY_SHARE.
+        LimitError: The arrays exceed 1/MEMORY_SHARE of the machine's memory.
     """
     with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
         members = {name: member for name, member in _members(source, stack).items() if is_wanted(name)}
@@ -220,7 +220,7 @@ def _header(opener: Opener, size: int) -> Header:
 
 
 def _check_memory(source: Path | IO[bytes], headers: Mapping[str, Header]) -> None:
-    """Raise LimitError if the arrays in total exceed the machine's memory divided by MEMORY_SHARE."""
+    """Raise LimitError if the arrays in total exceed 1/MEMORY_SHARE of the machine's memory."""
     needed = sum(header.nbytes for header in headers.values())
     memory = physical_memory()
     if memory is not None and MEMORY_SHARE * needed > memory:

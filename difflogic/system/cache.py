@@ -43,7 +43,7 @@ def user_cache() -> Path:
 def usable(variable: str, folder: str) -> Path:
     """Create a cache folder and return it; if it is not writable, warn and return a temporary folder instead.
 
-    `variable` is the environment variable that selects the folder; it is then set for child processes.
+    `variable` is the folder's environment variable, which then passes the temporary folder to child processes.
     """
     try:
         if folder.startswith("~"):

@@ -63,7 +63,7 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of `path` that killed processes left: those that are neither empty nor locked."""
+    """Remove the temporary files of `path` that are neither empty nor locked: killed processes left them."""
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
         with suppress(OSError):
             descriptor = os.open(leftover, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
