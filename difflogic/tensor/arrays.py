@@ -114,7 +114,7 @@ class HostArrays:
 
 @cache
 def arrays_of(device: Device) -> Arrays:
-    """Return the array operations of a device. Raise DeviceError if it cannot be opened, at its first use."""
+    """Return the array operations of a device, which the first call opens. Raise DeviceError if that fails."""
     if device.adapter is None:
         return HostArrays()
     from difflogic.gpu.arrays import GpuArrays
@@ -128,7 +128,7 @@ device_of = cache(Device)
 
 
 def d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:
-    """Return the adjoint of operand a or b (`side`) of the binary operation `op`, in the shape of its result `d_y`."""
+    """Return the adjoint of operand a or b (`side`) of `op`, in the shape of `d_y`, the adjoint of the result."""
     if op == "add" or (op == "subtract" and side == "a"):
         return d_y
     return arrays.unary("negate", d_y) if op == "subtract" else arrays.d_binary(f"{op} {side}", d_y, a, b)

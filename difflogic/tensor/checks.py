@@ -18,7 +18,7 @@ MOST_AXES = 8
 
 
 def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
-    """Return `values` as an array of `dtype`, copied only if needed. Raise UsageError or, for many axes, ShapeError."""
+    """Return `values` as an array of `dtype`, copied if needed. Raise UsageError, or ShapeError for too many axes."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths

@@ -152,8 +152,8 @@ class Logic(Module):
     """Logic circuit as a layer with the parameter `logits [P, 16]`; the engine of its device computes it.
 
     A feed-forward circuit maps `[B, inputs]` to `[B, outputs]`. An automaton maps initial states `[B, H, W, C]` to the
-    states after `steps` steps. On a GPU, without `by_layer`, inputs are rarely copied to the host and checked: the
-    caller must ensure that inputs of a hard layer are 0 or 1.
+    states after `steps` steps. On a GPU, unless `by_layer` is True, inputs usually stay on the device and are not
+    checked: the caller must ensure that inputs of a hard layer are 0 or 1.
 
     Args:
         circuit: Wiring and initial logits.

@@ -352,7 +352,7 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.d_softmax(axis, d_y, y),))
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """Return a tensor with the same numbers in a new shape; one length may be -1. Raise ShapeError if none fits."""
+        """Return the same numbers in a new shape; one length may be -1. Raise ShapeError if the size would change."""
         arrays, before = self._arrays, self.shape
         y = arrays.reshape(new_shape(before, shape), self.data)
         return self._result(y, (self,), lambda d_y: (arrays.reshape(before, d_y),))

@@ -1,5 +1,5 @@
 """NumPy kernels of tensors, each the reference for the WGSL kernel of the same name in `shaders/tensor/`.
 
-Each function takes the kernel's settings (an operation or axis, if any) and its inputs, with equal names and order.
-All return the kernel's output except `adam`, which works in place. On the CPU, tensors are computed by these kernels.
+Each function takes the kernel's settings (such as an operation or axis) and inputs, with the same names and order. It
+returns the kernel's output; only `adam` works in place. On the CPU, tensors are computed by these kernels.
 """

@@ -36,5 +36,5 @@ OPS: dict[str, Callable[[Array, Array, Array], Array]] = {
 
 
 def d_binary(op: str, d_y: Array, a: Array, b: Array) -> Array:
-    """Return the adjoint that the function `op` of OPS computes, in the shape of `d_y`."""
+    """Return the adjoint of the operand in `op`, an operation and operand such as `divide b`, in the shape of `d_y`."""
     return np.asarray(OPS[op](d_y, a, b))

@@ -30,6 +30,6 @@ OPS: dict[str, Callable[[Array], Array]] = {
 
 
 def unary(op: str, x: Array) -> Array:
-    """Return the operation `op` of OPS of every entry, with infinity and NaN as in IEEE arithmetic."""
+    """Return the result of the operation `op` of OPS for every entry, with infinity and NaN as in IEEE arithmetic."""
     # NumPy returns scalars for arrays without axes, but the result must be a writable array.
     return np.asarray(OPS[op](x))
