@@ -163,7 +163,7 @@ class Agents(Session[Member, AgentRun]):
             raise BrokenOffError
 
     def _accept(self, means: Sequence[float | None]) -> list[bool]:
-        """Return whether each agent reaches the threshold in final episodes too; all False if too few `means` do."""
+        """Return, per agent, whether final episodes also reach the threshold; all False if too few `means` reach it."""
         least = self.config.evaluation.threshold
         good = [mean is not None and mean >= least for mean in means]
         if not 0 < self.stop_when_solved <= sum(good):

@@ -204,7 +204,7 @@ class Automata(Session[Replica, Run]):
             self.complete = self._run_passes(prune=False)
 
     def _run_passes(self, prune: bool = True) -> bool:
-        """Run the finishing passes on the best, then the last circuits, until they succeed; return whether they did."""
+        """Try the finishing passes on the best circuit, then on the last ones; return whether they succeed for one."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
             return passes is not None

@@ -1,7 +1,7 @@
 """Finishing passes: exact changes of the circuit after an attempt to learn an image.
 
-One pass repairs a few cells that are wrong after the search. Another copies channels that are identical and were
-learned once. Passes change the shape of the circuit, so the result has a separate configuration.
+One pass repairs a few cells that are wrong after the search. Others add the channels that were not trained, and a clock
+and a latch that keep the image. They change the circuit's shape, so the result has a separate configuration.
 """
 
 from dataclasses import dataclass, replace
@@ -79,7 +79,7 @@ class Finishing:
 
 
 def learned_once(config: Config) -> Config:
-    """Return a simpler configuration: an image without repeated or dark channels, and without stability after step T.
+    """Return the configuration of a simpler task: no repeated or dark channels, and no stability after step T.
 
     Finishing passes later add the rest. If they cannot, or an initial image fixes the channels, return `config`.
     """

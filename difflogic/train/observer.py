@@ -129,7 +129,7 @@ class Observer:
         """Receive an attempt of a run with restarts when it begins or continues (`running`), and when it ends."""
 
     def logged(self, row: Row, evaluated: Row | None) -> None:
-        """Receive an epoch's row at each log interval, each evaluation and the end, and the last evaluated row."""
+        """Receive the row of an epoch and the last evaluated row, at each log interval, each evaluation and the end."""
 
     def compared(self, standing: Standing) -> None:
         """Receive the metrics of a population; this method is called in place of `logged`."""

@@ -97,7 +97,7 @@ def _kinds(cells: npt.NDArray[np.floating | np.uint8]) -> Classes:
 
 
 def _numbered(classes: Iterable[Classes]) -> Classes:
-    """Return a number for each cell's combination of up to three `classes`; numbers count from 0, classes from -1."""
+    """Return a number from 0 for each cell's combination of up to three `classes`, whose minimum may be -1."""
     digits = list(classes)
     count = max(int(digit.max()) for digit in digits) + 2
     # Classes are digits of one number: with classes -1 to 3, count is 5, and (-1, 0, 3) becomes 0*25 + 1*5 + 4.

@@ -46,7 +46,7 @@ class Replica:
         return next((row.epoch for row in self.metrics if row.hard_loss == 0), None)
 
     def evaluated(self, row: Row, result: Evaluation) -> Row:
-        """Return `row`, that of the epoch of `state`, with `result` added; on scheduled epochs, also update `best`."""
+        """Return the current epoch's `row` with `result` added; if the epoch is scheduled, also update `best`."""
         # The last epoch is evaluated even if it is not on the schedule. Then `best` does not change, so that a run that
         # continues from here equals a run that never ended.
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)

@@ -304,7 +304,7 @@ class _Series:
         return run
 
     def _rules(self, attempt: Attempt, complete: AnyConfig, config: AnyConfig) -> Rules | None:
-        """Return the rules of an attempt of automata, or None for agents; `config` is `complete`, simplified."""
+        """Return the rules of an attempt that trains `config`, a simpler form of `complete`; None for agents."""
         if isinstance(complete, PolicyConfig) or isinstance(config, PolicyConfig):
             return None
         passes = Finishing(complete, config) if finishing.can_be_finished(config) else None

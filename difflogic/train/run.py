@@ -222,7 +222,7 @@ def load_run(folder: Source) -> Run:
 
 
 def _record(folder: Path) -> tuple[dict[str, Any], EngineInfo]:
-    """Return the manifest of a run and the engine that last trained it. Raises RunFolderError if it names none."""
+    """Return a run's manifest and the engine that last trained it. Raises RunFolderError if no engine is named."""
     record = manifest.read(folder)
     engine = manifest.last_engine(record)
     if engine is None:

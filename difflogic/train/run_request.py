@@ -220,9 +220,9 @@ def is_in(folder: Path) -> bool:
 
 
 def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str | None]:
-    """Return the request with a number of restarts, and a notice if its recipe restarts but this run cannot.
+    """Return the request with its number of restarts, and a notice if its recipe restarts but this run cannot.
 
-    Such a recipe restarts as often as is useful, unless the request sets a number. `config` is the request's.
+    By default, a single model restarts as often as is useful, a population never. `config` is the request's.
     """
     if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
         return request, None

@@ -39,7 +39,7 @@ class BrokenOffError(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules that can end a run of automata early, applied at each evaluation, and final changes of its circuits."""
+    """Rules of a run of automata: success test and early stopping at each evaluation, and final changes of circuits."""
 
     accept: Callable[[Replica, Evaluation], bool] = lambda member, evaluation: evaluation.hard_loss == 0
     """Success test of a model: by default, no cell may be wrong on evaluation grids."""
@@ -113,7 +113,7 @@ class Session(ABC, Generic[M, R]):
 
     @abstractmethod
     def report(self, evaluate: bool = False, leaving: bool = False) -> None:
-        """Write and report new rows; if `evaluate`, evaluate and save; `leaving`: last call. Raises BrokenOffError."""
+        """Write and report new rows, the last if `leaving`; if `evaluate`, evaluate and save. Raises BrokenOffError."""
 
     @abstractmethod
     def state(self) -> Checkpoint[Any]:
@@ -137,7 +137,7 @@ class Session(ABC, Generic[M, R]):
         """Run the final evaluation or the finishing passes after the last epoch. Raises BrokenOffError."""
 
     def journal(self) -> Sequence[Sequence[MetricsLine]]:
-        """Return the rows of each model from before this process, for a run that is resumed."""
+        """Return each model's rows from before this process, with which the metrics of a resumed run begin."""
         return [[] for _ in self.members]
 
     def contents(self) -> Mapping[str, bytes]:

@@ -30,7 +30,7 @@ class Stop:
     """Request to save and end a run after the current call of the engine. Any thread may make the request."""
 
     def __init__(self, other: Stop | None = None) -> None:
-        """Also stop if a stop of `other` is requested. With `other`, only its requests interrupt evaluations."""
+        """Make a request that `other`, if given, also triggers; then only `other` can interrupt evaluations."""
         self._other = other
         self._reason: signal.Signals | str | None = None
 

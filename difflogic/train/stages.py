@@ -5,7 +5,7 @@ since gradients pass fewer steps and no cell is far from the border. A run may e
 States, moments, keys and counters pass from stage to stage unchanged, and the stage depends only on the epoch. So a
 resumed run continues as if it had not stopped. Evaluations always use the task's own grid and steps.
 
-Example: with growth until epochs 60 and 100, and a search from 400 on, a run of 500 epochs has four stages: epochs 1 to
+Example: with growth until epochs 60 and 100, and a search after 400, a run of 500 epochs has four stages: epochs 1 to
 60 and 61 to 100 on smaller grids, 101 to 400 on the task's own grid, and 401 to 500 with the search. A run that is
 resumed after epoch 60 begins with the second stage.
 """
@@ -62,7 +62,7 @@ class Stage:
         return [on_probes(engine, *each) for each in zip(self.jobs, model.states(), evaluations, strict=True)]
 
     def _reserved(self, engine: Engine) -> int:
-        """Return the bytes of memory that a model of a smaller grid must leave free to evaluate the complete task."""
+        """Return the bytes of memory that training on a smaller grid must leave free to evaluate the complete task."""
         if not self.smaller:
             return 0
         job = self.jobs[0]
@@ -100,7 +100,7 @@ def on_probes(engine: Engine, job: Job, state: TrainState, evaluation: Evaluatio
 
 
 def _last_state(engine: Engine, circuit: Circuit, grids: npt.NDArray[np.uint8], job: Job) -> Floats:
-    """Return the states `[B, H, W, C]` after all steps of a hard rollout in parts."""
+    """Return the last states `[B, H, W, C]` of a hard rollout, computed in parts."""
     state: npt.ArrayLike = grids
     for done in range(0, job.config.task.steps, _steps_at_once(job)):
         count = min(_steps_at_once(job), job.config.task.steps - done)

@@ -147,7 +147,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
 
 
 def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]:
-    """Return the best model of a run that resumes after `epoch`, or None if it is newer or damaged, and any notice."""
+    """Return the saved best model, and any notice; None if it is missing, damaged, or newer than `epoch`."""
     file = folder.path / checkpoint.BEST
     if not file.exists():
         return None, None

@@ -1,11 +1,11 @@
-"""Success test: whether a circuit is right not only on the evaluation grids by which it is chosen.
+"""Success test: whether a circuit is also right beyond the evaluation grids by which it is chosen.
 
 A checkerboard must be right after T steps and after 4T, and after 4T on grids of twice its sides and of 64x64. An
 asynchronous checkerboard must be nearly right on its own grid and on grids of twice and four times the side, whichever
 cells fire, and no cell may stay wrong. A rule must be right on all its boards, samples on all held-out and training
-samples, an image in every pixel. A circuit is chosen only by its evaluation grids, also rotated, mirrored and joined
-(`chosen`), and is then tested on fresh initial states (`measure`). A proof by three-valued simulation for all
-initial states of a checkerboard replaces both.
+samples, an image in every pixel. A circuit is chosen by its evaluation grids and their rotated, mirrored and joined
+copies (`chosen`), and is then tested on fresh initial states (`measure`). For a checkerboard, a proof for all initial
+states by three-valued simulation replaces both.
 """
 
 import math
@@ -210,9 +210,9 @@ class SuccessTest:
 
 
 def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | None]:
-    """Return, by size, whether a circuit is right on grids of 2 and 4 times the sides, and for boards on one more.
+    """Map sizes with 2 and 4 times the sides (boards: also one wider) to whether a circuit is right; None: undecided.
 
-    None means undecided. Empty if the task has only one size, or if cells fire at random from one initial state.
+    Omits grids above 64x64. Empty if the task has only one size, or if cells fire at random from one initial state.
     """
     task = config.task
     if not knows_larger_grids(task) or (config.train.asynchronous and not job.is_of_every_start(config)):
@@ -247,7 +247,7 @@ def turned(probes: Bits) -> Bits:
 def tiled(probes: Bits, high: int, wide: int) -> Bits:
     """Join grids side by side into larger grids of `high` x `wide` cells, and drop grids that are left over.
 
-    If there are too few grids to fill one larger grid, grids are repeated. A result has at least the size of a grid.
+    If there are too few grids to fill one larger grid, grids are repeated. No larger grid is smaller than a grid.
     """
     height, width = probes.shape[1:3]
     down, across = max(1, high // height), max(1, wide // width)

@@ -256,7 +256,7 @@ def _spread(values: Sequence[float], form: str, best: Callable[[Sequence[float]]
 
 
 def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
-    """Return a line about all initial states of a board if three-valued simulation proves something."""
+    """Return a line that a board is right for all initial states, or [] if three-valued simulation cannot prove it."""
     task = config.task
     # Known values spread one cell per step, so a proof on a large grid would delay the end of training by minutes.
     if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
