@@ -335,7 +335,7 @@ class TrainRequest(Request):
 
     @property
     def resumable(self) -> Self:
-        """Request as a run stores it: without values that a resumed run reads from its folder or is given anew."""
+        """Request as a run stores it: without values that a resumed run reads from its folder or is given again."""
         # A time limit begins again when a run is resumed; a limit of epochs counts all epochs since the beginning.
         within = None if self.within is None or self.within.epochs is None else Within(epochs=self.within.epochs)
         request = self.configured(self.whole)

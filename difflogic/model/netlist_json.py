@@ -8,7 +8,7 @@ Version 1:
      "colours": [[0, 0, 0], [255, 0, 0]],              only if a rule specifies them: red, green, blue of each state
      "origin": [0, 3],                                 only if channels were removed: old numbers of the others
      "habitat": {"start": "seed", "height": 20,        only if training is known; `start` is random, seed, zeros or
-      "width": 20, "steps": 12, "fire_rate": 1.0},     picture; then a field `picture` contains rows of text
+      "width": 20, "steps": 12, "fire_rate": 1.0},     "picture", with a field "picture" of rows of text
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
      "outputs": ["g17", ...]}                          one per channel; a gate or an input
 

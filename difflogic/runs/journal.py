@@ -125,7 +125,7 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Write both files anew with `rows`, which end at the checkpoint from which a run is resumed, and open them."""
+        """Rewrite both files with `rows`, which end at the checkpoint from which a run is resumed, and open them."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
