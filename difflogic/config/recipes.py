@@ -112,7 +112,7 @@ def is_other_rule(task: TaskConfig) -> bool:
 def _steps_of_picture(config: Config) -> int:
     """Return the CA steps for a preset's image, in proportion to its size, or 0 if the configuration sets steps.
 
-    A signal moves one cell per step: the lizard's 20x20 cells have 12 steps, so that 40x30 cells have 24.
+    A signal moves one cell per step: the preset `lizard` grows 20x20 cells in 12 steps, so 40x30 cells get 24 steps.
     """
     if config.task.target != "picture" or config.name not in presets.PRESETS:
         return 0

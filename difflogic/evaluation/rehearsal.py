@@ -109,7 +109,7 @@ class EvaluationContext:
         targets: Iterable[Bits | None] | None = None,
         start: Bits | None = None,
     ) -> RolloutRecord:
-        """Compare a rollout on the grid of `config` with its target; `test` is the test number for the `keys`."""
+        """Compare a rollout on the grid of `config` with its target; the number `test` selects its random keys."""
         start_key, play_key = self.keys(test)
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate

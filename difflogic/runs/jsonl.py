@@ -78,7 +78,7 @@ def objects(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def until(path: Path, epoch: int) -> bytes:
-    """Return all lines up to and including `epoch`, or b"" without a file. Raises OSError."""
+    """Return all lines up to and including `epoch`, or b"" if there is no file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         end = file.tell()

@@ -18,7 +18,7 @@ _KINDS = {
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of file, with advice, if the file cannot contain a circuit; otherwise an empty string."""
+    """Return a text with the kind of file and advice if it cannot contain a circuit, otherwise an empty text."""
     if path.suffix.lower() in (".csv", ".tsv"):
         return "a table: use it with `train --data FILE --label COLUMN`"
     with path.open("rb") as file:

@@ -262,7 +262,7 @@ def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlis
 
 
 def structural(function: F) -> F:
-    """Return the function after structural passes, which need no proof, with only the thresholds that it reads."""
+    """Apply structural passes, which need no proof, to the function, and remove thresholds that are not read."""
     return _on_read_thresholds(rebuilt(to_xag(function)), function)
 
 

@@ -70,7 +70,7 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
 
 
 def _first_samples(inputs: int, random: np.random.Generator) -> Bits:
-    """Return samples, uint8 `[inputs, N]`: all neighbourhoods of one channel, random ones of several channels."""
+    """Return samples, uint8 `[inputs, N]`: for one channel all neighbourhoods, for several channels random ones."""
     if inputs == wiring.PATCH:
         return (np.arange(1 << inputs) >> np.arange(inputs)[:, None] & 1).astype(np.uint8)
     return np.concatenate([random.random((inputs, SAMPLES)) < share for share in SHARES], axis=1).astype(np.uint8)

@@ -213,7 +213,7 @@ def add(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def add_eights(_: Any, total: Any, x: Any) -> Any:
-    """Add the floats of the vector `x` to `total`, eight at a time, so that sums do not depend on its length."""
+    """Add the floats of `x` to `total`, eight at a time, so that rounding does not depend on the vector width."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         total, x = arguments

@@ -75,7 +75,7 @@ def _plain_samples(path: Path) -> None:
 
 
 def _plain_table(path: Path, label: str) -> None:
-    """Replace a file with its table as `.npz`; the column `label` has the classes. Raises DataError or LimitError."""
+    """Convert the file of a table to `.npz`; the column `label` has the classes. Raises DataError or LimitError."""
     from difflogic.config import table
     from difflogic.system import array_files
 
