@@ -118,7 +118,7 @@ def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str
     # A state with only channel 1 set has the number 2, the spade.
     habitat = {"start": "picture", "height": height, "width": width, "steps": steps, "picture": ["2" * width] * height}
     said = {
-        "does": f"four images of {width}x{height} cells by two bits of each",
+        "does": f"four images of {width}x{height} cells, selected by two bits of each cell",
         "text": f"Run by NumPy, each of the four is right at step {steps}: a heart, a diamond, a spade and a club.",
     }
     return said, habitat

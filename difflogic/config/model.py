@@ -42,8 +42,8 @@ class ModelConfig(Section):
     periodic: bool = field("Whether the grid is a torus; otherwise the outside is 0", default=False)
     wiring_per_kernel: bool = field("Whether each kernel has its own wiring, unlike the paper", default=False)
     all_round: bool = field(
-        "Whether the first four kernels together read all neighbours, and half of the channels first pass signals "
-        "straight on, so that these reach every cell; requires wiring_per_kernel",
+        "Whether signals reach every cell at the beginning: the first four kernels together read all neighbours, and "
+        "half of the channels pass signals straight on; requires wiring_per_kernel",
         default=False,
     )
     input_wise: bool = field(
@@ -51,7 +51,7 @@ class ModelConfig(Section):
         default=False,
     )
     neighbourhood: str = field(
-        "Cells of the 3x3 patch that perception reads besides the cell: moore: all eight; von-neumann: the four at its "
+        "Cells of the 3x3 patch that perception reads besides the cell. moore: all eight; von-neumann: the four at its "
         "sides; hex: all but top right and bottom left; line: left and right, on a grid that may be one row",
         one_of(tuple(wiring.NEIGHBOURHOODS)),
         default="moore",

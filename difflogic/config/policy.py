@@ -212,8 +212,10 @@ class PPOConfig(Section, path="ppo."):
     ent_coef: float = field("Weight of the entropy in the loss", NOT_NEGATIVE, default=0.0)
     vf_coef: float = field("Weight of the squared error of values", NOT_NEGATIVE, default=0.5)
     max_grad_norm: float = field("Maximum global norm of the gradients", POSITIVE, default=0.5)
-    target_kl: float = field("An update ends at 1.5 times this approximate KL; 0: never", NOT_NEGATIVE, default=0.0)
-    normalize_advantage: bool = field("Whether advantages of a batch get mean 0, spread 1", default=True)
+    target_kl: float = field(
+        "An update ends early above 1.5 times this approximate KL; 0: no limit", NOT_NEGATIVE, default=0.0
+    )
+    normalize_advantage: bool = field("Whether a batch's advantages are scaled to mean 0, spread 1", default=True)
     linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 during training", default=True)
 
 
@@ -258,7 +260,7 @@ class PolicyConfig(Document):
 
     name: str = field("Name of the run; its folder is runs/NAME-DATE-TIME", FILE_NAME)
     policy: str = field("Kind of the actor", one_of(ACTORS), default="logic")
-    steps: int = field("Environment steps in all, over all copies; of a classifier rows", COUNT, default=100_000)
+    steps: int = field("Total environment steps of all copies; of a classifier, rows", COUNT, default=100_000)
     logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
     automaton: AutomatonConfig = field("An automaton of gates as actor", default=AutomatonConfig())
     mlp: DenseConfig = field("A dense actor, the baseline", default=DenseConfig())

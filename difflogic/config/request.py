@@ -239,7 +239,7 @@ class TrainRequest(Request):
     padding: int = _target("Empty cells on each side of a target", between(0, 64), default=0)
 
     engine: str | None = option(
-        "The engine. auto: a hardware GPU, if there is one, or the CPU engine",
+        "The engine. auto: the CPU engine or, if there is one, a hardware GPU",
         matching("auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME", r"auto|cpu|reference|gpu(:[^\x00-\x1f]{1,80})?"),
         group="run", metavar="auto|gpu[:INDEX|:NAME]|cpu|reference", usual="auto",
     )  # fmt: skip

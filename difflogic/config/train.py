@@ -122,7 +122,7 @@ class GrowthConfig(Section, path="growth."):
     """
 
     until: tuple[int, ...] = field("Last epoch on each smaller grid, ascending; empty: there is none", default=())
-    sides: tuple[int, ...] = field("Rows and columns of each smaller grid", default=())
+    sides: tuple[int, ...] = field("Side of each smaller grid: its number of rows and of columns", default=())
     steps: tuple[int, ...] = field("CA steps on each smaller grid", default=())
 
     def __post_init__(self) -> None:
@@ -147,8 +147,8 @@ class PoolConfig(Section, path="pool."):
     """`[pool]`: the sample pool, from which epochs take initial states and which stores their last states."""
 
     size: int = field(
-        "Number of grids in the sample pool; 0: no pool. It has a part of size / batch grids, a power of two, for each "
-        "sample of a batch: the initial state comes from this part, and the final state replaces it",
+        "Number of grids in the sample pool; 0: no pool. Each sample of a batch has a part of it, of size / batch "
+        "grids, a power of two; it takes its initial state there, and its final state replaces that",
         WHOLE,
         default=0,
     )

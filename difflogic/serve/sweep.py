@@ -73,7 +73,7 @@ def sweep(
         what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
     elif over is not None or how:
         extra = ", ".join([*(["over"] if over is not None else []), *how])
-        raise UsageError(f"A complete specification does not support other options: omit {extra}.")
+        raise UsageError(f"The specification is complete, so other options cannot be added: omit {extra}.")
     opening = opened(what, None if out is None else Path(out))
     return _run(opening, devices, workers, observer, stop)
 

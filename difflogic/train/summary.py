@@ -275,7 +275,7 @@ def _sizes(config: Config, netlist: CellNetlist) -> list[str]:
         # A cell only reads its neighbourhood, which is a 3x3 board, so all boards cover all neighbourhoods.
         return [line("Other sizes", "all, since all 512 neighbourhoods are right")]
     if task.target == "picture" and task.start == "zeros":
-        return [line("Other sizes", "none: the border of this size determines where the image grows")]
+        return [line("Other sizes", "none: the image grows from the border, so only this size is right")]
     sizes = ", ".join(f"{size} {RIGHT[right]}" for size, right in on_other_grids(config, netlist).items())
     how = "eventually; proved" if job.is_of_every_start(config) else "by a rollout on each"
     return [line("Other sizes", f"{sizes} ({how})")] if sizes else []

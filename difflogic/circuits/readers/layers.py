@@ -117,7 +117,7 @@ def _check_order(layers: Iterable[str]) -> None:
             largest, earlier = highest.get(key, (number, name))
             if number < largest:
                 raise CircuitError(
-                    f"Layers run in the order of the file, which has {earlier!r:.60} before {name!r:.60}: save them in "
+                    f"The file has {earlier!r:.60} before {name!r:.60}, but layers run in its order: save them in "
                     "the order of model.state_dict(), or rename them."
                 )
             highest[key] = (number, name)
