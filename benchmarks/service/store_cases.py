@@ -359,7 +359,7 @@ CASES: dict[str, Case] = {
     "a folder renamed": Case(folder_renamed, "1 folder moved back into place"),
     "a folder copied": Case(folder_copied, "moved to lost+found"),
     "database away and back": Case(away_and_back, "8 folders moved back into place"),
-    "a folder removed": Case(folder_removed, "nothing was left of the folder of"),
+    "a folder removed": Case(folder_removed, "no folder was found for"),
     "strange things": Case(strange_things, "moved to lost+found"),
     "store moved": Case(moved, None),
     "open to everybody": Case(readable_by_all, None),

@@ -90,7 +90,7 @@ def _opened(path: Path) -> _Opened:
 def _held_out(path: Path, rows: Rows | None) -> tuple[Numbers, Integers]:
     """Return the features and labels of the held-out rows. Raises UsageError if there are no held-out rows."""
     if rows is None:
-        raise UsageError(f"{path} contains no rows: give --data FILE, a table with the columns that it reads.")
+        raise UsageError(f"{path} contains no rows: give --data FILE, a table with the classifier's columns.")
     if not len(rows.parts.held_out):
         raise UsageError(f"The run in {path} has no held-out rows: give --data FILE with other rows.")
     return rows.table.x[rows.parts.held_out], rows.table.y[rows.parts.held_out]

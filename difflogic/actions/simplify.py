@@ -113,7 +113,7 @@ def _of_cell(circuit: LoadedCircuit, result: PipelineResult) -> Simplification:
             f"{result.pruned.rollouts} rollouts of the task" if result.pruned.rollouts > 1 else "its only rollout"
         )
         words.append(
-            f"Pruned for its task: it shows the same as before on {rollouts}. It may differ elsewhere: for other "
+            f"Pruned for its task: its visible channels are unchanged in {rollouts}. They may differ for other "
             "initial states, sizes, steps or damage."
         )
     channels = channel_names(netlist.origin)

@@ -59,7 +59,7 @@ def measure(
     skipped: list[dict[str, str]] = []
     pairs = [(case, bench) for case in cases for bench in benches if _applies(case, bench)]
     rounds_s = len(pairs) * effort.rounds * effort.round_seconds
-    log(f"{len(cases)} cases on {len(benches)} engines: {duration(rounds_s)} of rounds, and the time to prepare them")
+    log(f"{len(cases)} cases on {len(benches)} engines: about {duration(rounds_s)}, plus preparation")
     begin, done = time.perf_counter(), 0
     try:
         # Only cases of one group are in memory at a time.

@@ -69,7 +69,7 @@ def samples(
     # If an axis of the grid is mistaken for channels, equal cells are so rare that contradictions hardly occur.
     channels = recording.shape[-1]
     if recording.ndim == 4 and channels > MOST_CHANNELS and (fix := misread.first_fit(misread.other_axes(recording))):
-        raise DataError(f"{path} has {channels} channels as bits [T, H, W, C], but it follows a rule {fix}.")
+        raise DataError(f"{path} has {channels} channels as bits [T, H, W, C], but follows a rule if read {fix}.")
     return dataset
 
 
@@ -104,7 +104,7 @@ def _gif(path: Path) -> States:
         raise DataError(f"Cannot read the recording {path}: {reason(error)}.") from error
     colours, states = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if len(colours) > 1 << MOST_CHANNELS:
-        raise DataError(f"{path} has {len(colours)} colours: expected one for each state of a cell, as in a drawing.")
+        raise DataError(f"{path} has {len(colours)} colours, too many for cell states: use one colour for each state.")
     # The darkest colour, by luma, is 0, so that black or the colour closest to it is a cell that is off.
     order = np.argsort(np.argsort(colours @ np.array([299, 587, 114]), kind="stable"))
     frames: States = order[states.reshape(pixels.shape[:3])]

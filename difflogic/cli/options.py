@@ -128,15 +128,16 @@ json_document_option = click.option("--json", "as_json", is_flag=True, help="One
 placement_option = click.option(
     "--placement",
     type=click.Choice(PLACINGS),
-    help="How --engine auto chooses: auto [the default] times the first epochs on the hardware GPU and the CPU engine, "
-    "and remembers the faster one; gpu or cpu are used without timing; sticky uses the engine of the last such run.",
+    help="How --engine auto chooses. auto [the default]: time the first epochs on the hardware GPU and the CPU engine, "
+    "and store the faster one. gpu or cpu: no timing. sticky: the engine of the last run with the same model, task, "
+    "batch and population.",
 )
 """Option `--placement`, which `checked_placement` reads."""
 
 agent_options = together(
     click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, or ppo]."),
     click.option("--policy", type=click.Choice(ACTORS), help="Gates, an automaton, or a network [the preset's]."),
-    click.option("--steps", type=int, help="Environment steps, or rows of a table, including those before --resume."),
+    click.option("--steps", type=int, help="Total environment steps, or table rows, including those before --resume."),
 )
 """Options for agents (`--steps` also for classifiers), which `cli.request.agents` reads."""
 
@@ -237,7 +238,8 @@ recording_options = together(
         "--film-rule",
         "film_rule",
         metavar="B3/S23|wireworld|brians-brain",
-        help="The rule that animates a pattern, on a torus of --size or four times its size [the file's rule].",
+        help="The rule that animates a pattern [the file's rule]. Without --size, the grid is the file's, or a torus "
+        "with 4 times the sides of the pattern.",
     ),
     click.option(
         "--frames",
@@ -282,7 +284,7 @@ run_options = together(
     ),
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
     click.option(
-        "--resume", type=PATH, metavar="DIR", help="Continue a run, bit for bit on the same device and driver."
+        "--resume", type=PATH, metavar="DIR", help="Continue a run, bit-identical on the same device and driver."
     ),
     json_option,
 )
@@ -295,7 +297,7 @@ train_options = together(
     field_options,
     options_of("run", without=("engine",)),
     options_of("until"),
-    click.option("--devices", metavar="LIST", help="Split a --population by speed over gpu:0,gpu:1,cpu, say."),
+    click.option("--devices", metavar="LIST", help="Split a --population by speed, for example over gpu:0,cpu."),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
     click.option("--max-memory", type=megabytes, metavar="MB", help="Maximum device memory (GPU engine)."),
     run_options,

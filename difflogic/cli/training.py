@@ -147,7 +147,7 @@ def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path |
     if devices is not None and (selector is not None or options["placement"] is not None):
         raise UsageError("--devices cannot be used with --engine, --gpu or --placement: omit them.")
     if devices is not None and resume is None and request.population < 2:
-        raise UsageError("--devices requires a population: give --population of 2 or more, or --engine.")
+        raise UsageError("--devices requires a population: give --population of 2 or more, or use --engine instead.")
     earlier = None if resume is None else last_engine(resume)
     if devices is not None:
         return opening.share([device.strip() for device in devices.split(",")], earlier, only_hardware)

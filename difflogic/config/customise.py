@@ -110,7 +110,7 @@ def base_of(request: TrainRequest) -> Config:
 def _check(request: TrainRequest) -> None:
     targets = [f"`{name}`" for name in ("target", "rule", "rule_table", "data") if getattr(request, name) is not None]
     if len(targets) > 1:
-        raise UsageError(f"There can be only one target: give {' or '.join(targets)}, not both.")
+        raise UsageError(f"There can be only one target: give {' or '.join(targets)} alone.")
     has_image = request.target is not None or (request.start is not None and request.start not in STARTS)
     for name in ("colors", "size", "threshold", "invert"):
         if getattr(request, name) is not None and not has_image:
@@ -155,8 +155,8 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
     height, width, loss_channels = bits.shape
     if (bits == bits[0, 0]).all():
         raise DataError(
-            f"{path} is read as a single colour, so there is nothing to learn: give an image with at least two, a "
-            f"`threshold` other than {picture_file.THRESHOLD}, or `padding` around it."
+            f"{path} is read as a single colour, so there is nothing to learn: give an image with at least two, "
+            f"another `threshold` (default: {picture_file.THRESHOLD}), or `padding` around the image."
         )
     rows, grid = plain(text_picture.encode(bits)), {"height": height, "width": width}
     task = {"target": "picture", "picture": rows, "rule": "", **grid, "loss_channels": loss_channels}

@@ -234,7 +234,10 @@ def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool
     ):
         if counted.shape == own:
             return np.broadcast_to(np.expand_dims(counted, axes), shape)
-    raise DataError(f"mask must have the shape of y, {list(shape)}, or {cells} cells, got {list(counted.shape)}.")
+    raise DataError(
+        f"mask must have the shape of the grid, {cells}, or of y, {list(shape)}, with or without its steps and "
+        f"channels, got {list(counted.shape)}."
+    )
 
 
 def of_run(config: Config, folder: Path) -> Dataset | None:
@@ -282,6 +285,6 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
     # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, otherwise all steps 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         if numbers[1] - numbers[0] >= MOST_STEPS:
-            raise DataError(f"steps must be a range of at most {MOST_STEPS}, got {numbers[0]} to {numbers[1]}.")
+            raise DataError(f"steps must be a range of at most {MOST_STEPS} steps, got {numbers[0]} to {numbers[1]}.")
         return list(range(numbers[0], numbers[1] + 1))
     return numbers

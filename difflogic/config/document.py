@@ -108,7 +108,7 @@ def toml_value(text: str, owner: str) -> Any:
     # After a line break, TOML reads a second assignment as another field.
     if len(data) > 1:
         more = ", ".join(name for name in data if name != "value")
-        raise UsageError(f"{owner} takes one value, but another field or table follows, {more}: give each separately.")
+        raise UsageError(f"{owner} takes one value, but its text also sets {more}: give each field separately.")
     return data["value"]
 
 

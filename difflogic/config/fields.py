@@ -154,7 +154,7 @@ def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
             inside = inside.setdefault(part, {}) if isinstance(inside, dict) else inside
         # If `train` and `train.lr` both had values, the result would depend on their order.
         if not isinstance(inside, dict) or name in inside:
-            raise ConfigError(f"{path} and a field inside or around it both have a value: give one of them.")
+            raise ConfigError(f"{path} has a value, and so has a table around it or a field inside it: give only one.")
         inside[name] = value
     return tables
 

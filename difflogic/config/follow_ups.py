@@ -11,7 +11,7 @@ from difflogic.config.values import Size
 class HardenRequest(Request):
     """Queue training of JOB until its gates converge, as `difflogic harden` does."""
 
-    search: bool = option("Search the hard circuit instead, without gradients", default=False, group="harden")
+    search: bool = option("Search over gates of the hard circuit instead of training", default=False, group="harden")
     epochs: int | None = option("Epochs of the hardening", COUNT, group="harden", usual="a quarter of the run's")
 
 
@@ -20,16 +20,16 @@ class SimplifyRequest(Request):
     """Queue a job that simplifies the circuit of JOB and proves that the result is equivalent."""
 
     from_start: bool = option(
-        "Only preserve the behaviour from the task's initial state, on a grid of any size. This is proved",
+        "Only preserve the behaviour from the task's initial state. This is proved for all grid sizes, or one given",
         default=False, group="simplify",
     )  # fmt: skip
     size: Size | None = option(
-        "Only preserve it on a grid of this size, with all cells updated in each step. This is proved",
+        "Only preserve the behaviour on a grid of this size, with all cells updated in each step. This is proved",
         Limits("WIDTHxHEIGHT, of 1 to 99999 cells each", lambda size: all(1 <= side < 100_000 for side in size),
                schema={"pattern": "^[0-9]{1,5}x[0-9]{1,5}$"}),
         group="simplify", metavar="WIDTHxHEIGHT", needs="from_start", excludes={"task": "it uses the task's own grid"},
     )  # fmt: skip
-    task: bool = option("Only preserve trained behaviour. This is tested, not proved", default=False, group="simplify")
+    task: bool = option("Only preserve what the task uses. This is tested, not proved", default=False, group="simplify")
 
 
 @section
@@ -42,7 +42,7 @@ class ProveRequest(Request):
     """Queue a job that proves what the circuit of JOB does, or that a simplified circuit is equal to its original."""
 
     every_start: bool = option(
-        "If JOB is a training: prove that all initial states end in its target", default=False, group="prove"
+        "If JOB trained a circuit: prove that all initial states lead to its target", default=False, group="prove"
     )
 
 

@@ -60,12 +60,12 @@ def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> 
     """Raise ConfigError if `config` needs a file that `who` lacks; `has_samples` is True if `who` has the samples."""
     if config.data.sha256 and not config.plugin.name and not has_samples:
         raise ConfigError(
-            f"The configuration needs the file of samples of data.sha256, which {who} does not receive: train it on "
+            f"The configuration needs its samples (data.sha256), whose file {who} does not receive: train it on "
             "your own machine with `difflogic train --data FILE`, or upload the file on the page of a server."
         )
     if config.pool.starts:
         raise ConfigError(
-            f"The configuration needs the file of initial states of pool.starts, which {who} does not receive: train "
+            f"The configuration needs its initial states (pool.starts), whose file {who} does not receive: train "
             'it on your own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
         )
 

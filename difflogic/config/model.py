@@ -11,11 +11,11 @@ from difflogic.core import wiring
 class NetworkConfig(Section):
     """Stack of gate layers: `widths[0]` inputs, then one layer per further width."""
 
-    widths: tuple[int, ...] = field("Number of inputs, then of the gates of each layer")
+    widths: tuple[int, ...] = field("Number of inputs, followed by the number of gates in each layer")
     connections: tuple[str, ...] = field(f"How each layer is wired, one word per layer: {', '.join(wiring.SCHEMES)}")
 
     def __post_init__(self) -> None:
-        require(len(self.widths) >= 2, f"widths needs inputs and at least one layer, got {list(self.widths)}.")
+        require(len(self.widths) >= 2, f"widths needs inputs and one or more layers of gates, got {list(self.widths)}.")
         for width in self.widths:
             require(WIDTH.holds(width), f"each of widths must be {WIDTH.words}, got {shown(width)}.")
         require(
@@ -36,10 +36,10 @@ class ModelConfig(Section):
     """`[model]`: the circuit's shape."""
 
     channels: int = field("Bits of a cell, C", WIDTH)
-    kernels: int = field("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH)
-    perceive: NetworkConfig = field("Network of a perception kernel: from the 9 cells of a patch to its outputs")
-    update: NetworkConfig = field("Network from the cell and the C * outputs * K perception outputs to the new cell")
-    periodic: bool = field("Whether the grid is a torus; otherwise the outside is 0", default=False)
+    kernels: int = field("Number of perception kernels, K; each reads the 3x3 patch of every channel", WIDTH)
+    perceive: NetworkConfig = field("Network of a perception kernel: from a patch of 9 cells to the kernel's outputs")
+    update: NetworkConfig = field("Network from a cell's C bits and its perception outputs to the cell's new bits")
+    periodic: bool = field("Whether the grid is a torus; if not, cells outside the grid are 0", default=False)
     wiring_per_kernel: bool = field("Whether each kernel has its own wiring, unlike the paper", default=False)
     all_round: bool = field(
         "Whether signals reach every cell at the beginning: the first four kernels together read all neighbours, and "
@@ -47,22 +47,22 @@ class ModelConfig(Section):
         default=False,
     )
     input_wise: bool = field(
-        "Whether a gate learns a number per row of its truth table, whose sums are its logits, unlike the paper",
+        "Whether each gate learns one number per row of its truth table instead of 16 logits; the paper learns logits",
         default=False,
     )
     neighbourhood: str = field(
-        "Cells of the 3x3 patch that perception reads besides the cell. moore: all eight; von-neumann: the four at its "
-        "sides; hex: all but top right and bottom left; line: left and right, on a grid that may be one row",
+        "Neighbours of a cell that perception reads. moore: all eight; von-neumann: the four at its sides; "
+        "hex: all but top right and bottom left; line: left and right, on a grid that may have a single row",
         one_of(tuple(wiring.NEIGHBOURHOODS)),
         default="moore",
     )
     candidates: int = field(
-        "Inputs among which each input of a gate is chosen, by logits that are trained with the gates; 1: fixed wiring",
+        "Number of candidate wires for each gate input; trained logits choose one of them; 1: fixed wiring",
         one_of(wiring.CANDIDATES),
         default=1,
     )
     held: tuple[int, ...] = field(
-        "Channels that keep their initial values, counted from 0, and so condition the image; their gates do not learn",
+        "Fixed (conditioning) channels, counted from 0: they keep their initial values, and their gates do not learn",
         default=(),
     )
 
@@ -88,14 +88,14 @@ class ModelConfig(Section):
             f"got {list(self.update.widths[1:])}.",
         )
         if self.all_round:
-            require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")
+            require(self.wiring_per_kernel, "all_round needs wiring_per_kernel, as kernels read different cells.")
             least = wiring.ALL_ROUND_KERNELS
             require(self.kernels >= least, f"all_round needs {least} kernels or more, got {self.kernels}.")
             # The first layer must read each neighbour, and a gate of a later layer becomes an OR.
             schemes = self.perceive.connections
             require(
                 schemes[0] == "first_kernel" and len(schemes) > 1,
-                "all_round needs first_kernel and a further layer as the connections of perception, "
+                "all_round needs at least two layers of perception, the first with connections first_kernel, "
                 f"got {list(schemes)}.",
             )
 

@@ -189,7 +189,7 @@ class OwnTask:
             "initial": {"logit": 6.0},
         }
         data = plain(merged(merged(default, suits), self.derived(samples)))
-        with self._guarded("has an invalid configuration, from `fields` and its samples"):
+        with self._guarded("has an invalid configuration, which follows from its `fields` and samples"):
             return Config.from_dict(data)
 
     def derived(self, samples: Dataset) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def load(
         channels: Maximum number of channels that the default of `colors` may need.
     """
     if threshold is not None and colors == COLORS[-1]:
-        raise DataError(f"{colors} colours have four levels each of red, green and blue: omit `threshold`.")
+        raise DataError(f"For {colors} colours, omit `threshold`: they have four levels each of red, green and blue.")
     image, notices = upright(path), list[str]()
     sides = image.size
     if size is not None or max(sides) > MAX_SIDE:
@@ -87,7 +87,7 @@ def load(
         bits = bits[..., :1]
     before, after = (len(np.unique(cells[_opaque(pixels)], axis=0)) for cells in (pixels, bits))
     if before > after:
-        changed.append(f"The image's {before} colours become {after}.")
+        changed.append(f"The image's {before} colours are reduced to {after}.")
     return Picture(bits, (*notices, *changed))
 
 
@@ -107,7 +107,7 @@ def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool
         has_white = colors > 2 and bits.all(axis=-1).any()
         bits[dark] = np.eye(bits.shape[-1], dtype=np.uint8)[-1] if has_white else 1
         notices.append(
-            f"Opaque cells are on: {counted(int(dark.sum()), 'dark cell')} in {'blue' if has_white else 'white'}."
+            f"Opaque cells turn on: {counted(int(dark.sum()), 'dark cell')} in {'blue' if has_white else 'white'}."
         )
     elif dropped := int((rgb[dark].max(axis=-1) > threshold / 2).sum()):
         notices.append(f"{counted(dropped, 'faint cell')} of the image turned off: `threshold` is {threshold:g}.")
@@ -202,7 +202,7 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
             with Image.open(path, formats=FORMATS) as image:
                 _check_pixels(path, image.size, most)
                 if image.format != "MPO" and getattr(image, "is_animated", False):
-                    raise DataError(f"{path} is animated: expected a still image, save one of its frames as PNG.")
+                    raise DataError(f"{path} is animated: expected a still image, such as a frame saved as PNG.")
                 return _rgba(ImageOps.exif_transpose(image))
     except OSError as error:
         # Errors of the operating system have `strerror`, Pillow's errors do not.

@@ -63,10 +63,10 @@ def _require_widths(name: str, widths: tuple[int, ...]) -> None:
 class EnvironmentConfig(Section, path="environment."):
     """`[environment]`: an environment that is registered with Gymnasium, and its parallel copies."""
 
-    id: str = field("The registered name, as gymnasium.make takes it", _NAME)
+    id: str = field("Name of the environment, as gymnasium.make takes it", _NAME)
     n_envs: int = field("Number of parallel copies of the environment", between(1, 4096), default=8)
     reset: Table = field(
-        "Options of reset during training; evaluations use the environment's defaults", default=Table()
+        "Options for the environment's reset in training; evaluations use its defaults", default=Table()
     )
 
 
@@ -74,14 +74,14 @@ class EnvironmentConfig(Section, path="environment."):
 class LogicConfig(Section, path="logic."):
     """`[logic]`: an actor of two-input gates, which reads thermometer bits and counts its output bits per action."""
 
-    bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
-    spread: float = field("Factor of the thresholds, normal quantiles of random observations", POSITIVE, default=2.0)
-    random_steps: int = field("Random steps whose observations set the thresholds", between(2, 10**6), default=500)
+    bits: int = field("Number of thresholds per observed number; bit i is number >= threshold[i]", WIDTH, default=15)
+    spread: float = field("Spread of the thresholds relative to that of random observations", POSITIVE, default=2.0)
+    random_steps: int = field("Steps of random actions that determine the thresholds", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
-        "Ascending rows of at most `bits` thresholds, one for each number; empty: computed from random steps or rows",
+        "Ascending thresholds, a row of at most `bits` for each number; empty: computed from random steps or the table",
         default=(),
     )
-    widths: tuple[int, ...] = field("Gates of each layer; actions share the last one equally", default=(64, 64))
+    widths: tuple[int, ...] = field("Gates per layer; actions or classes share the last one equally", default=(64, 64))
     candidates: int = field("Candidates for each input of a gate; 1: fixed wiring", one_of(CANDIDATES), default=1)
     memory: int = field("Bits that an agent remembers from a step to the next (PPO)", between(0, 16), default=0)
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
@@ -91,7 +91,7 @@ class LogicConfig(Section, path="logic."):
         default=0.06,
     )
     calm: float = field(
-        "The learning rate falls with the spread of advantages below this share of its maximum (PPO); 0: never",
+        "Gates learn more slowly if the spread of advantages is below this share of its maximum (PPO); 0: never",
         UP_TO_ONE,
         default=0.1,
     )
@@ -101,7 +101,7 @@ class LogicConfig(Section, path="logic."):
         POSITIVE,
         default=0.5,
     )
-    final_temperature: float = field("Final temperature, reached by equal factors", POSITIVE, default=0.1)
+    final_temperature: float = field("Final temperature, approached exponentially in training", POSITIVE, default=0.1)
     forward: str = field(
         "hard: hard gates choose actions, soft gates give gradients (straight-through); soft: soft gates do both",
         one_of(FORWARDS),
@@ -127,15 +127,15 @@ class AutomatonConfig(LogicConfig, path="automaton."):
     """
 
     side: int = field("Cells per side of the grid, including its border", between(4, 64), default=6)
-    channels: int = field("Bits of a cell, which actions share equally", between(1, 1024), default=16)
+    channels: int = field("Bits of a cell, which are split equally among the actions", between(1, 1024), default=16)
     steps: int = field("Steps of the automaton for each decision", between(1, 64), default=2)
     kernels: int = field("Perception kernels", between(1, 64), default=1)
-    bits: int = field("As logic.bits: thresholds of each number of an observation", WIDTH, default=7)
-    spread: float = field("As logic.spread: factor of the thresholds", POSITIVE, default=1.5)
+    bits: int = field("As logic.bits: number of thresholds per observed number", WIDTH, default=7)
+    spread: float = field("As logic.spread: relative spread of the thresholds", POSITIVE, default=1.5)
     # The discrete agent, which is evaluated, may still be wrong if the soft agent has nothing left to learn.
-    calm: float = field("As logic.calm: share below which the learning rate falls", UP_TO_ONE, default=0.0)
+    calm: float = field("As logic.calm: share of the spread below which gates learn slowly", UP_TO_ONE, default=0.0)
     widths: tuple[int, ...] = field("Gates of the update network's layers, except the last", default=(32, 16))
-    temperature: float = field("As logic.temperature, for an action's k votes", POSITIVE, default=1.0)
+    temperature: float = field("As logic.temperature, where k counts the votes for an action", POSITIVE, default=1.0)
     forward: str = field("As logic.forward: whether soft or hard gates choose", one_of(FORWARDS), default="soft")
 
 
@@ -148,18 +148,18 @@ class TableConfig(Section, path="table."):
     label: str = field("Column with the classes")
     features: tuple[str, ...] = field("Columns that the classifier reads")
     classes: tuple[str, ...] = field("Classes, in the order of their numbers")
-    test: int = field("Number of last rows that are the test set; 0: a share of the rows is held out", WHOLE, default=0)
+    test: int = field("Number of rows, the last ones, that are the test set; 0: no test set", WHOLE, default=0)
     held_out: float = field("Share of each class's rows that are only evaluated at the end", BELOW_ONE, default=0.2)
     validation: float = field(
-        "Share of the other rows that select the best model of a population; 0: the training rows",
+        "Share of the rows neither held out nor for tests that select a population's best model; 0: the training rows",
         BELOW_ONE,
         default=0.1,
     )
-    split: int = field("Seed of the split into these rows, for all values of `seed`", SEED, default=0)
+    split: int = field("Seed of the training/validation/held-out split, independent of `seed`", SEED, default=0)
     batch_size: int = field("Rows in each gradient step", COUNT, default=128)
-    learning_rate: float = field("Learning rate of a dense network; gates have their own", POSITIVE, default=1e-3)
+    learning_rate: float = field("Learning rate of a dense network; gates: logic.learning_rate", POSITIVE, default=1e-3)
     rewiring: float = field(
-        "Share of training, in whole passes, during which improbable candidates of wires are replaced; 0: never",
+        "Share of training, in whole passes, during which improbable candidates for gate inputs are replaced; 0: never",
         UP_TO_ONE,
         default=0.6,
     )
@@ -206,17 +206,17 @@ class PPOConfig(Section, path="ppo."):
     batch_size: int = field("Samples in each gradient step", COUNT, default=256)
     n_epochs: int = field("Passes over each rollout", between(1, 1000), default=20)
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
-    gae_lambda: float = field("Weight of longer returns in generalised advantage estimation", UP_TO_ONE, default=0.95)
-    clip_range: float = field("The ratio of probabilities is clipped to 1 plus or minus this", POSITIVE, default=0.2)
-    clip_range_vf: float = field("Maximum change of a value in an update; 0: no clipping", NOT_NEGATIVE, default=0.0)
+    gae_lambda: float = field("Lambda of generalised advantage estimation (GAE)", UP_TO_ONE, default=0.95)
+    clip_range: float = field("The probability ratio is clipped to 1 plus or minus this value", POSITIVE, default=0.2)
+    clip_range_vf: float = field("Clip range of the value function; 0: no clipping", NOT_NEGATIVE, default=0.0)
     ent_coef: float = field("Weight of the entropy in the loss", NOT_NEGATIVE, default=0.0)
-    vf_coef: float = field("Weight of the squared error of values", NOT_NEGATIVE, default=0.5)
+    vf_coef: float = field("Weight of the value function's squared error in the loss", NOT_NEGATIVE, default=0.5)
     max_grad_norm: float = field("Maximum global norm of the gradients", POSITIVE, default=0.5)
     target_kl: float = field(
-        "An update ends early above 1.5 times this approximate KL; 0: no limit", NOT_NEGATIVE, default=0.0
+        "An update ends early if its approximate KL exceeds 1.5 times this; 0: no limit", NOT_NEGATIVE, default=0.0
     )
     normalize_advantage: bool = field("Whether a batch's advantages are scaled to mean 0, spread 1", default=True)
-    linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 during training", default=True)
+    linear_schedule: bool = field("Whether learning rates and clip_range fall linearly to 0 in training", default=True)
 
 
 @section
@@ -230,17 +230,17 @@ class SACConfig(Section, path="sac."):
     tau: float = field("Share by which a target network moves towards its critic at each update", SHARE, default=0.005)
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
     train_freq: int = field("Steps of each environment between updates", COUNT, default=1)
-    gradient_steps: int = field("Gradient updates after train_freq steps", COUNT, default=1)
+    gradient_steps: int = field("Number of gradient updates after every train_freq steps", COUNT, default=1)
     target_update_interval: int = field("Updates between two moves of the target networks", COUNT, default=1)
     ent_coef: str = field("Weight of the entropy; auto: it is learned", _COEFFICIENT, default="auto")
-    target_entropy: float = field("Target entropy of auto; 0: minus the number of action dimensions", default=0.0)
+    target_entropy: float = field("Target entropy if ent_coef is auto; 0: -1 per action dimension", default=0.0)
 
 
 @section
 class IntervalConfig(Section, path="evaluation."):
     """`[evaluation]` of a classifier: the interval of its evaluations."""
 
-    interval: int = field("Steps, or rows, between evaluations, each saved", COUNT, default=10_000)
+    interval: int = field("Steps, or rows of a table, between evaluations, which save the run", COUNT, default=10_000)
     episodes = final_episodes = 0
     threshold = -math.inf
 
@@ -260,7 +260,7 @@ class PolicyConfig(Document):
 
     name: str = field("Name of the run; its folder is runs/NAME-DATE-TIME", FILE_NAME)
     policy: str = field("Kind of the actor", one_of(ACTORS), default="logic")
-    steps: int = field("Total environment steps of all copies; of a classifier, rows", COUNT, default=100_000)
+    steps: int = field("Total environment steps of all copies; for a classifier, rows visited", COUNT, default=100_000)
     logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
     automaton: AutomatonConfig = field("An automaton of gates as actor", default=AutomatonConfig())
     mlp: DenseConfig = field("A dense actor, the baseline", default=DenseConfig())

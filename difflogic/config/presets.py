@@ -221,15 +221,15 @@ class Preset:
 
 
 PRESETS = {
-    "game-of-life": Preset(game_of_life, "Conway's rule, from all neighbourhoods"),
+    "game-of-life": Preset(game_of_life, "Conway's rule, learned from all 3x3 boards"),
     "checkerboard": Preset(checkerboard, "a board, from noise"),
-    "checkerboard-small": Preset(lambda: checkerboard(small=True), "the same, with half of the gates"),
-    "checkerboard-async": Preset(checkerboard_async, "the same, each step updating a part of the cells"),
+    "checkerboard-small": Preset(lambda: checkerboard(small=True), "a board, from noise, with half of the gates"),
+    "checkerboard-async": Preset(checkerboard_async, "a board, each step updating random cells"),
     "lizard": Preset(lizard, "an image, from one cell on a torus"),
     "colored-g": Preset(colored_g, "a letter in colours, from the border of an empty grid"),
-    "checkerboard-healing": Preset(checkerboard_healing, "the small board, damaged on the way"),
-    "heart-persistent": Preset(heart_persistent, "an image that stays, by a sample pool"),
-    "heart-steady": Preset(heart_steady, "an image that stays, by several losses"),
+    "checkerboard-healing": Preset(checkerboard_healing, "a board, repaired after damage"),
+    "heart-persistent": Preset(heart_persistent, "an image that stays, trained with a sample pool"),
+    "heart-steady": Preset(heart_steady, "an image that stays, trained at several steps"),
     "image": Preset(image, "your image: it stays, and returns after damage"),
 }
 """Mapping from names, which `difflogic train` takes, to presets of automata."""

@@ -150,7 +150,7 @@ class SweepRequest(Request):
     """Request for a sweep: trials that differ in some fields."""
 
     over: Table = _sweep(
-        "A field to vary and its values: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or 0:1:0.25",
+        "A field to vary and its values: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or, in steps, 0:1:0.25",
         Limits("1 to 20 fields with their values, such as seed=0..31", lambda value: 1 <= len(value) <= 20,
                schema={"minProperties": 1, "maxProperties": 20}),
         default=dataclasses.MISSING, metavar="FIELD=VALUES",
@@ -162,7 +162,7 @@ class SweepRequest(Request):
         usual="tts; for agents return",
     )
     method: str | None = _sweep(
-        "How to choose trials", one_of(METHODS), usual="grid if all values are listed, without a number of trials"
+        "How to choose trials", one_of(METHODS), usual="random; grid if all values are listed and trials omitted"
     )
     trials: int | None = _sweep("Trials, including those before a resume", COUNT, metavar="N", usual="the whole grid")
     sampler_seed: int = _sweep("The seed of all random choices of the sweep, not of a run", SEED, default=0)
@@ -198,7 +198,7 @@ class TrainRequest(Request):
 
     preset: str | None = option("A preset of automata or agents", group="what")
     config: Document | None = option(
-        "A configuration instead of a preset; a target does not change its grid size", group="what"
+        "A configuration instead of a preset; target images and rules keep its grid size", group="what"
     )
     set: Mapping[str, Any] = option(
         "Fields of the configuration by path, such as optimizer.lr; they override all others",
@@ -206,7 +206,8 @@ class TrainRequest(Request):
     )  # fmt: skip
     recipe: str | None = option(
         "How to train. paper: as in the paper. robust: more seeds succeed, and training restarts when it stalls",
-        one_of(RECIPES), group="what", usual="robust; with a configuration paper", of_agents=False, of_trials=True,
+        one_of(RECIPES), group="what", of_agents=False, of_trials=True,
+        usual="robust; paper with a configuration, or a preset with hardening or a search",
     )  # fmt: skip
 
     target: Path | None = _target("Grow this image, of at most 128x128 cells", metavar="IMAGE", is_file=True)
@@ -244,8 +245,8 @@ class TrainRequest(Request):
         group="run", metavar="auto|gpu[:INDEX|:NAME]|cpu|reference", usual="auto",
     )  # fmt: skip
     population: int = option(
-        "Train this number of seeds at once, beginning with the configuration's", COUNT, default=1, group="run",
-        metavar="M", of_trials=True,
+        "Train this number of models at once, with consecutive seeds from the configuration's", COUNT, default=1,
+        group="run", metavar="M", of_trials=True,
     )  # fmt: skip
     stop_when_solved: int = option(
         "Stop at the first evaluation at which this number of models have no wrong cell, or this number of "
@@ -254,7 +255,7 @@ class TrainRequest(Request):
     restarts: int | None = option(
         "Restart with different wiring when a run stalls, at most this number of times. All attempts share the epochs. "
         "An epoch on a smaller grid counts as a fraction, and an epoch of a population counts once per model",
-        WHOLE, group="until", metavar="N", usual="recipe robust: as often as is useful; otherwise 0",
+        WHOLE, group="until", metavar="N", usual="with the recipe robust, as often as is useful; otherwise 0",
         of_agents=False, of_trials=True,
         excludes={"init_from": _OTHER_WIRING, "starts": _ONE_RUN},
     )  # fmt: skip
@@ -270,16 +271,16 @@ class TrainRequest(Request):
         group="until", metavar="LIMIT", implies="until_solved", of_trials=True,
     )  # fmt: skip
     init_from: str | Path | None = option(
-        "Start from the logits and wiring of another run; or of a job, in a request to a server",
+        "Start from the logits and wiring of another run; in a request to a server, of a job",
         group="run", metavar="RUN|JOB", usual="a new one", sent=matching("the id of a job", JOB_ID),
     )  # fmt: skip
     starts: Path | None = option(
-        "Also train on the initial states in this .npy file, in half of all samples. `prove` writes such "
-        "counterexamples",
+        "Also train on the initial states in this .npy file, with which on average half of the samples begin, "
+        "such as the counterexamples that `prove` writes",
         group="run", metavar="FILE", is_local=True, of_agents=False,
     )  # fmt: skip
     decide: bool = option(
-        "Set the unconverged gates of a solved model to their most probable functions: what `harden` requests",
+        "Set the unconverged gates of a solved model to their most probable functions, as `harden` does by default",
         default=False, group="harden", is_local=True,
     )  # fmt: skip
     table: LabelledTable | None = None

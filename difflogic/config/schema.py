@@ -51,7 +51,7 @@ class Config(Document):
     model: ModelConfig = field("The circuit's shape")
     task: TaskConfig = field("Task of the automaton")
     train: TrainConfig = field("The budget of training; one epoch is one optimiser step")
-    optimizer: OptimizerConfig = field("AdamW, and the clipping before it", default=OptimizerConfig())
+    optimizer: OptimizerConfig = field("The optimiser AdamW, and the clipping of gradients", default=OptimizerConfig())
     schedule: ScheduleConfig = field("Schedule of the learning rate", default=ScheduleConfig())
     initial: InitialConfig = field("The logits before the first epoch", default=InitialConfig())
     hardening: HardeningConfig = field("A growing share of hard gates in training", default=HardeningConfig())
@@ -156,7 +156,7 @@ class Config(Document):
             return
         require(
             task.can_grow and not self.pool.size,
-            "[growth] requires a board or rule with random initial states, no loss_steps, damage or pool: omit it.",
+            "[growth] needs a board or rule from random states, no loss_steps, damage, faults or pool: omit [growth].",
         )
         for name, numbers, least, most in (
             ("growth.sides", growth.sides, MIN_SIDE, task.shortest_side),
@@ -164,7 +164,7 @@ class Config(Document):
         ):
             require(
                 all(least <= number <= most for number in numbers),
-                f"Each of {name} must be between {least} and {most}, the task's own, got {list(numbers)}.",
+                f"Each of {name} must be at least {least} and at most that of the task, {most}, got {list(numbers)}.",
             )
 
     def _check_data(self) -> None:
@@ -178,7 +178,7 @@ class Config(Document):
         require(data.channels >= 1, f"data.channels must be at least 1, got {data.channels}.")
         require(
             data.targets in (1, len(task.judged_steps)),
-            f"The samples have {data.targets} targets each, but {len(task.judged_steps)} steps are compared.",
+            f"data.targets must be 1 or the number of compared steps, {len(task.judged_steps)}, got {data.targets}.",
         )
         require(
             not (self.pool.size or self.search.begin),

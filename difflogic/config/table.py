@@ -120,8 +120,8 @@ class LabelledTable:
         if (y < 0).any():
             unknown = next(name for name in test.classes if name not in self.classes)
             raise DataError(
-                f"The test set has rows of {unknown}, but the label {self.label} is learned as one of "
-                f"{', '.join(self.classes[:8])}: leave those rows out."
+                f"The test set has rows of the class {unknown}, but in the training rows the label {self.label} has "
+                f"other classes, such as {', '.join(self.classes[:8])}: leave those rows out."
             )
         return replace(self, x=np.concatenate([self.x, x]), y=np.concatenate([self.y, y]), tests=len(test))
 
@@ -197,7 +197,7 @@ def decoded(source: Path | IO[bytes]) -> LabelledTable:
         raise DataError(f"{source} is not the table of a run: it has no {error}.") from error
     is_index = y.dtype.kind in "iu" and y.min() >= 0 and y.max() < len(classes)
     if not is_index or table.features != tuple(features) or _words(classes, "class") != tuple(classes):
-        raise DataError(f"{source} has labels without a name, or names that no table of a run has.")
+        raise DataError(f"{source} is not the table of a run: a label has no class, or a name is not as runs write it.")
     return replace(table, y=y.astype(np.int64), classes=tuple(classes))
 
 
@@ -255,7 +255,7 @@ def _of_idx(path: Path, label: str) -> LabelledTable:
     other = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
     if other == path or not other.is_file():
         raise DataError(
-            "no labels: put a file of labels next to it, as train-labels-idx1-ubyte for train-images-idx3-ubyte."
+            "no labels: put a file of labels next to it, such as train-labels-idx1-ubyte for train-images-idx3-ubyte."
         )
     images = array_files.read_idx(path)
     return LabelledTable.of(images.reshape(len(images), -1), array_files.read_idx(other), label=label)
@@ -278,7 +278,7 @@ def _of_csv(path: Path, label: str) -> LabelledTable:
     if not rows:
         raise DataError("there is no row below the names of the columns.")
     if not names[0]:
-        warn(f"The first column of {path} has no name, as the row names that pandas and R write: it is left out.")
+        warn(f"The first column of {path} has no name, like row names of pandas and R, and is not used as a feature.")
     for line, row in rows:
         if empty := [name for name, text in zip(names, row, strict=True) if name and text.lower() in _NOTHING]:
             raise DataError(
@@ -289,7 +289,7 @@ def _of_csv(path: Path, label: str) -> LabelledTable:
     features = [name for name in names if name and name != label]
     numbers = np.array([_numbers(name, lines, columns[name]) for name in features]).T
     for place in np.flatnonzero((np.diff(numbers, axis=0) == 1).all(axis=0) & (len(rows) >= LEAST_COUNTED)):
-        warn(f"The column {features[place]} of {path} counts the rows, so that their order is learned: leave it out.")
+        warn(f"The column {features[place]} of {path} numbers the rows, so their order would be learned: leave it out.")
     return LabelledTable.of(numbers, columns[label], features, label)
 
 
@@ -317,7 +317,7 @@ def _number(text: str, column: str, line: int) -> float:
         expected = "finite numbers: write decimals with a point, and thousands without a separator"
     if math.isfinite(number):
         expected = f"at most {LARGEST:.2g} in size: give it in another unit"
-    raise DataError(f"row {line} has {text[:40]!r} in the column {column}, and features are {expected}.")
+    raise DataError(f"row {line} has {text[:40]!r} in the column {column}, but features must be {expected}.")
 
 
 def _thresholds(column: npt.NDArray[np.float64], bits: int) -> list[float]:

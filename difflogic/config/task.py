@@ -41,33 +41,33 @@ class TaskConfig(Section):
     width: int = field("Columns of the grid, W", SIDE)
     steps: int = field("CA steps, T", COUNT)
     start: str = field(
-        "random: fair bits in every channel, fresh each epoch; boards: one of all boards of the grid's size, in "
-        "channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture; for "
-        "data, random or zeros fills the channels that the samples leave free",
+        "random: fair bits in every channel, fresh each epoch; boards: any board of 0 and 1, in channel 0; "
+        "seed: the cell at (H//2, W//2) is 1 in every channel; zeros: 0 in every channel; picture: start_picture; with "
+        "target data, random or zeros only fills the channels that the samples leave free",
         one_of(STARTS),
         default="random",
     )
-    loss_channels: int = field("Number of first channels that should show the target", WIDTH, default=1)
+    loss_channels: int = field("Number of channels, from channel 0, that are compared to the target", WIDTH, default=1)
     picture: tuple[str, ...] = field(
         "The target image, H rows of W characters: . is 0 in all channels, 1 red (channel 0), 2 green "
         "(channel 1), 4 blue (channel 2), and so on as sums: 3 yellow, 5 magenta, 6 cyan, 7 white",
         default=(),
     )
-    start_picture: tuple[str, ...] = field("Initial image in the first channels, written as picture", default=())
+    start_picture: tuple[str, ...] = field("Initial image in the first channels, in the form of picture", default=())
     rule: str = field(
         "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
         "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits, optionally "
         "with its grid, as B3/S23:P30,20; for data, the rule that made the samples, of any number of states",
         default="",
     )
-    loss_steps: tuple[int, ...] = field("CA steps whose losses are summed, ascending to T; empty: T alone", default=())
+    loss_steps: tuple[int, ...] = field("Ascending CA steps with a loss, up to task.steps; empty: the last", default=())
     damage_side: int = field(
         "Damage: a square of this side is zeroed in all channels, clipped at the border, its corner a random cell for "
         "each sample; 0: none",
         between(0, MAX_SIDE),
         default=0,
     )
-    damage_steps: tuple[int, ...] = field("Ascending CA steps, 0 to T-1, before which the damage is done", default=())
+    damage_steps: tuple[int, ...] = field("CA steps before which damage is done, ascending; 0: the first", default=())
     flip: float = field("Probability that a bit of a cell flips before a CA step, per sample", UP_TO_ONE, default=0.0)
     stuck_cells: float = field(
         "Share of cells, random for each sample, that are stuck in all channels before every CA step",
@@ -83,8 +83,8 @@ class TaskConfig(Section):
         "Value of stuck cells and gates: 0, 1, or either, at random", one_of(STUCK_AT), default="either"
     )
     stays: bool = field(
-        "Whether a circuit gets a clock and a latch in each cell, by which the image stays and regrows after damage; "
-        "requires start zeros and at least as many steps as a side has cells",
+        "Whether each cell of a circuit gets a clock and a latch, so that the image stays and regrows after damage; "
+        "requires start zeros, and at least as many steps as the longer side has cells",
         default=False,
     )
     stuck_list: tuple[str, ...] = field('Cells that are always stuck, "ROW,COLUMN=VALUE", counted from 0', default=())
@@ -203,20 +203,20 @@ class TaskConfig(Section):
 class DataConfig(Section, path="data."):
     """`[data]`: the samples of the target `data`, which a run stores in data.npz."""
 
-    sha256: str = field("The SHA-256 of the samples: `data` sets it, and the sizes; empty: none", default="")
-    samples: int = field("Samples, N", WHOLE, default=0)
-    channels: int = field("Number of first channels that begin with a sample's values", WHOLE, default=0)
-    targets: int = field("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT, default=1)
-    held_out: float = field("Share of the samples for testing only; 0: all are for both", BELOW_ONE, default=0.2)
+    sha256: str = field("SHA-256 of the samples, set with their sizes by `data`; empty: none", default="")
+    samples: int = field("Number of samples, N", WHOLE, default=0)
+    channels: int = field("Number of channels, from channel 0, whose initial values a sample sets", WHOLE, default=0)
+    targets: int = field("Targets per sample: 1 for all of task.loss_steps, or one for each", COUNT, default=1)
+    held_out: float = field("Share of samples only for evaluation; 0: all also for training", BELOW_ONE, default=0.2)
 
 
 @section
 class PluginConfig(Section, path="plugin."):
     """`[plugin]`: the task in Python that makes the samples, with its version and settings."""
 
-    name: str = field("The task in Python, DISTRIBUTION:NAME by its entry point; empty: `data` has samples", default="")
-    version: str = field("The task's own version", default="")
-    settings: Table = field("The task's own settings; omitted ones have its defaults", default=Table())
+    name: str = field("Name of the task in Python, DISTRIBUTION:NAME of its entry point; empty: none", default="")
+    version: str = field("Version of the task in Python", default="")
+    settings: Table = field("Settings of the task in Python; omitted ones have the task's defaults", default=Table())
 
 
 def _user_of(name: str) -> str:

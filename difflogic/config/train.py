@@ -24,10 +24,10 @@ class TrainConfig(Section):
     epochs: int = field("Total number of optimiser steps", COUNT)
     batch: int = field("Samples per epoch, B", COUNT)
     fire_rate: float = field("Probability that a cell updates in a step; below 1: asynchronous", SHARE, default=1.0)
-    eval_interval: int = field("Epochs between evaluations, each saved", COUNT, default=50)
+    eval_interval: int = field("Epochs between evaluations, each of which saves a checkpoint", COUNT, default=50)
     probes: int = field(
-        "Number of evaluation grids: fixed initial states that training never uses. With start boards all boards are "
-        "evaluated, and a single initial state without damage is evaluated alone",
+        "Number of evaluation grids: random initial states that training never uses, or copies of a single one with "
+        "different damage or faults. Not used for boards, samples, or a single initial state without damage and faults",
         COUNT,
         default=32,
     )
@@ -46,8 +46,8 @@ class OptimizerConfig(Section):
     weight_decay: float = field("Decoupled weight decay of all logits", NOT_NEGATIVE, default=0.01)
     beta1: float = field("Decay of AdamW's first moment", BELOW_ONE, default=0.9)
     beta2: float = field("Decay of AdamW's second moment", BELOW_ONE, default=0.99)
-    epsilon: float = field("Added to the root of the second moment", NOT_NEGATIVE, default=1e-8)
-    clip: float = field("Bound of the gradients, see clip_by", NOT_NEGATIVE, default=100.0)
+    epsilon: float = field("Number added to the root of AdamW's second moment", NOT_NEGATIVE, default=1e-8)
+    clip: float = field("Limit of gradient clipping, see clip_by", NOT_NEGATIVE, default=100.0)
     clip_by: str = field(
         "element: each gradient entry is clipped to [-clip, clip], as the paper does; norm: all gradients of a "
         "model are scaled down together if their norm, the root of the sum of squares, is beyond clip",
@@ -65,9 +65,9 @@ class OptimizerConfig(Section):
 class ScheduleConfig(Section, path="schedule."):
     """`[schedule]`: the fall of the learning rate."""
 
-    share: float = field("Final share of the learning rate, reached linearly; 1: constant", UP_TO_ONE, default=1.0)
+    share: float = field("Share of lr to which the learning rate falls linearly; 1: constant", UP_TO_ONE, default=1.0)
     begin: int = field("Last epoch before the learning rate falls", WHOLE, default=0)
-    end: int = field("Epoch that reaches the final share", WHOLE, default=0)
+    end: int = field("Epoch in which the learning rate reaches its final share", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,7 +100,7 @@ class HardeningConfig(Section, path="hardening."):
         "Final share of gates, random each epoch, that are evaluated hard; gradients stay soft", UP_TO_ONE, default=0.0
     )
     begin: int = field("Last epoch before the share of hard gates grows from 0", WHOLE, default=0)
-    end: int = field("Epoch that reaches the final share", WHOLE, default=0)
+    end: int = field("Epoch in which the share of hard gates reaches its final value", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,7 +121,7 @@ class GrowthConfig(Section, path="growth."):
     trains epochs 1 to 60 on 8x8 cells for 9 CA steps, 61 to 100 on 12x12 for 14, and the rest on the task itself.
     """
 
-    until: tuple[int, ...] = field("Last epoch on each smaller grid, ascending; empty: there is none", default=())
+    until: tuple[int, ...] = field("Last epoch on each smaller grid, ascending; empty: no smaller grids", default=())
     sides: tuple[int, ...] = field("Side of each smaller grid: its number of rows and of columns", default=())
     steps: tuple[int, ...] = field("CA steps on each smaller grid", default=())
 
@@ -130,7 +130,7 @@ class GrowthConfig(Section, path="growth."):
         require_ascending("growth.until", self.until, 1, MOST, "epochs")
         require(
             len(self.until) == len(self.sides) == len(self.steps),
-            "growth.until, growth.sides and growth.steps need a number for each smaller grid, got "
+            "growth.until, growth.sides and growth.steps must have equal lengths, one number per smaller grid, got "
             f"{len(self.until)}, {len(self.sides)} and {len(self.steps)}.",
         )
 
@@ -139,7 +139,7 @@ class GrowthConfig(Section, path="growth."):
 class SearchConfig(Section, path="search."):
     """`[search]`: the search that follows the training of logits, see `difflogic.engine.search`."""
 
-    begin: int = field("Last epoch before the search over gates of the hard circuit; 0: none", WHOLE, default=0)
+    begin: int = field("Last epoch before the search over gates of the hard circuit; 0: no search", WHOLE, default=0)
 
 
 @section
@@ -147,14 +147,14 @@ class PoolConfig(Section, path="pool."):
     """`[pool]`: the sample pool, from which epochs take initial states and which stores their last states."""
 
     size: int = field(
-        "Number of grids in the sample pool; 0: no pool. Each sample of a batch has a part of it, of size / batch "
-        "grids, a power of two; it takes its initial state there, and its final state replaces that",
+        "Number of grids in the sample pool, batch times a power of two; 0: no pool. Each sample of a batch begins "
+        "with a grid from its own part of the pool, which its final state replaces unless starts is set",
         WHOLE,
         default=0,
     )
-    reset: int = field("Samples of each batch, of the largest loss, that new initial states replace", WHOLE, default=1)
+    reset: int = field("Final states of each batch, the worst ones, replaced by new initial states", WHOLE, default=1)
     starts: str = field(
-        "SHA-256 of the initial states that `starts` sets: they fill half of a pool that never changes; empty: the "
-        "pool stores final states",
+        "SHA-256 of the initial states that the option `starts` gives: they fill half of the pool, which then never "
+        "changes; empty: the pool stores final states",
         default="",
     )

@@ -35,5 +35,5 @@ def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
     # `7` is 0b111, which sets channels 0, 1 and 2: white.
     values = np.array([[ALPHABET.index(character) for character in row] for row in rows])
     if values.max() >> channels:
-        raise DataError(f"the value of {ALPHABET[values.max()]!r} does not fit into {channels} channels.")
+        raise DataError(f"the character {ALPHABET[values.max()]!r} requires more channels than {channels}.")
     return (values[..., None] >> np.arange(channels) & 1).astype(np.uint8)

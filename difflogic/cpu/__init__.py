@@ -16,6 +16,6 @@ from difflogic.errors import UsageError
 # Check the settings before Numba is imported: it would raise its own errors or, worse, interpret every kernel.
 _threads = os.environ.get("NUMBA_NUM_THREADS", "1")
 if not re.fullmatch("0*[1-9][0-9]{0,8}", _threads):
-    raise UsageError(f"NUMBA_NUM_THREADS must be a whole number from 1 on, got {_threads!r}: set another, or none.")
+    raise UsageError(f"NUMBA_NUM_THREADS must be 1 to 999,999,999, got {_threads!r}: correct or unset it.")
 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
     raise UsageError("NUMBA_DISABLE_JIT is set, but the CPU engine has to be compiled: unset it.")

@@ -119,14 +119,14 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
     expected_loss, expected = reference.loss_and_gradients(circuit, batch)
     worst = largest_difference(gradients, expected)
     close = abs(loss - expected_loss) <= 1e-5 * expected_loss and worst <= GRADIENT_TOLERANCE
-    yield _check("gradients", bool(close), f"gradients differ by {worst:.1e} of the layer's largest")
+    yield _check("gradients", bool(close), f"gradients differ by {worst:.1e} times the layer's largest gradient")
     hard = (engine.rollout(circuit, x, steps, "hard") == reference.rollout(circuit, x, steps, "hard")).all()
     yield _check("hard circuit", bool(hard), "hard states are bit-equal to the reference")
     again, gradients_again = engine.loss_and_gradients(circuit, batch)
     same = again == loss and largest_difference(gradients_again, gradients) == 0
-    yield _check("determinism", same, "the same sums twice, bit for bit")
+    yield _check("determinism", same, "loss and gradients are bit-equal if computed twice")
     wrong = _wrong_in_training(engine, reference)
-    yield _check("training", not wrong, wrong or "an epoch with damage, several losses and a pool is the reference's")
+    yield _check("training", not wrong, wrong or "an epoch with damage, several losses and a pool equals the reference")
 
 
 def _wrong_in_training(engine: Engine, reference: Engine) -> str:

@@ -133,7 +133,7 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
     checked = tuple(loss_steps) or (steps,)
     # The backward pass begins at the last loss step, where the rollout ends.
     if list(checked) != sorted(set(checked)) or checked[0] < 1 or checked[-1] != steps:
-        raise DataError(f"loss_steps must be ascending CA steps from 1 on that end with {steps}, got {list(checked)}.")
+        raise DataError(f"loss_steps must be ascending CA steps of at least 1, the last {steps}, got {list(checked)}.")
     if damage is None:
         return checked
     damaged = list(damage.steps)

@@ -344,7 +344,7 @@ def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> J
     task, train_data, held_out = config.task, None, None
     if task.target == "data":
         if data is None:
-            raise DataError("The task's data samples are missing: pass them with --data, or a run that has them.")
+            raise DataError("The task's data samples are missing: give --data, or a run that contains them.")
         data.check(config)
         train_data, held_out = data.split(config.data.held_out)
     grids = probes(config, held_out)

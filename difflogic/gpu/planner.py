@@ -192,7 +192,7 @@ def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
         wg = spec.workgroup_size(plan.launch)
         if wg > largest:
             raise LimitError(
-                f"The kernel {spec.name} needs workgroups of {wg}, this device allows {largest}: use the CPU engine."
+                f"The kernel {spec.name} needs workgroups of {wg}, but the device allows {largest}: use the CPU engine."
             )
         buffers = sum(binding.access != "uniform" for binding in spec.source.bindings)
         if buffers > limits["max-storage-buffers-per-shader-stage"]:

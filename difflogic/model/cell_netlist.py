@@ -110,10 +110,12 @@ class CellNetlist(Netlist):
             raise CircuitError(f"visible must be 1 to {self.channels}, the number of channels, got {self.visible}.")
         if len(set(self.origin)) != self.channels or min(self.origin) < 0:
             raise CircuitError(
-                f"origin must be {self.channels} different numbers from 0, one per channel, got {list(self.origin)}."
+                f"origin must be {self.channels} different integers >= 0, one per channel, got {list(self.origin)}."
             )
         if self.colours and not (self.visible <= 8 and len(self.colours) <= 1 << self.visible):
-            raise CircuitError(f"{self.visible} visible channels cannot have {len(self.colours)} colours.")
+            raise CircuitError(
+                f"Expected at most 2^{self.visible} colours, or none above 8 visible channels, got {len(self.colours)}."
+            )
         if not all(0 <= value <= 255 for colour in self.colours for value in colour):
             raise CircuitError("colours must be red, green and blue values from 0 to 255.")
         super().validate()

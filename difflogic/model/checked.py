@@ -76,9 +76,7 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
     if array.ndim != rank or array.shape[-1] != gates.GATE_COUNT or 0 in array.shape:
         raise CircuitError(f"The logits of {where} must have shape {expected}, got {list(array.shape)}.")
     if kernels is not None and array.shape[0] != kernels:
-        raise CircuitError(
-            f"All perception layers must have equal K: expected {kernels}, got {array.shape[0]} in {where}."
-        )
+        raise CircuitError(f"Expected {kernels} kernels (K) in all perception layers, got {array.shape[0]} in {where}.")
     # One NaN would spread to every cell in a few steps, which would hide its origin.
     if not np.isfinite(array).all():
         raise CircuitError(f"The logits of {where} must be finite, got NaN or infinity.")

@@ -74,5 +74,5 @@ class Controller(FunctionNetlist):
             raise CircuitError(f"environment must be a name such as CartPole-v1, got {self.environment[:80]!r}.")
         rows = self.thermometer.thresholds
         if not 0 <= self.memory <= len(rows) or any(row not in ((), (0.5,)) for row in rows[len(rows) - self.memory :]):
-            raise CircuitError(f"memory must be the number of bits at the end of the observations, got {self.memory}.")
+            raise CircuitError(f"memory must be 0 to the number of bits at the end of observations, got {self.memory}.")
         super().validate()

@@ -80,7 +80,7 @@ class _Circuit:
                 f"{list(wires.shape)} and {list(gates.shape)}."
             )
         if wires.size and not 0 <= int(wires.min()) <= int(wires.max()) < len(before):
-            raise CircuitError(f"The wires of layer {number} must be 0 to {len(before) - 1}, bits of the layer before.")
+            raise CircuitError(f"The wires of layer {number} must be 0 to {len(before) - 1}, indices of its inputs.")
         if gates.size and not 0 <= int(gates.min()) <= int(gates.max()) < GATE_COUNT:
             raise CircuitError(f"The gates of layer {number} must have ids from 0 to {GATE_COUNT - 1}.")
         rows = zip(gates.tolist(), wires.T.tolist(), strict=True)

@@ -105,7 +105,7 @@ def _inputs(rows: list[Any], subject: str, may_be_bits: bool = False) -> tuple[t
 def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     names = typed(data, key, list)
     if not all(isinstance(name, str) for name in names):
-        raise CircuitError(f"{key} must be a list of texts, got {shown(names)}.")
+        raise CircuitError(f"{key} must be a list of strings, got {shown(names)}.")
     return tuple(names)
 
 

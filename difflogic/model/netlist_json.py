@@ -203,7 +203,7 @@ def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
     bits = {name: bit for bit, name in enumerate(inputs)}
     for index, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):
-            raise CircuitError(f"Gate {index} must be an object with a text as its id, got {shown(row)}.")
+            raise CircuitError(f"Gate {index} must be an object with a string as its id, got {shown(row)}.")
         if row["id"] in bits or _INPUT.fullmatch(row["id"]):
             raise CircuitError(f"Duplicate gate id {row['id']!r}: each gate and input needs a unique name.")
         bits[row["id"]] = len(inputs) + index

@@ -196,7 +196,7 @@ class Environments:
         if not np.array_equal(self.observations, state["observations"]):
             raise CheckpointError(
                 f"The environment {self.identifier} is not deterministic: equal seeds and actions led to different "
-                "observations, so the run cannot be resumed exactly: start a new run."
+                "observations, so the run cannot be resumed exactly. Start a new run."
             )
 
     def close(self) -> None:
@@ -207,7 +207,7 @@ class Environments:
         if not np.isfinite(flat).all():
             copy, number = np.argwhere(~np.isfinite(flat))[0]
             raise FaultyEnvironmentError(
-                f"The environment {self.identifier} returned an observation whose number {number} is "
+                f"The environment {self.identifier} returned an observation in which the value at index {number} is "
                 f"{flat[copy, number]}, after {len(self._actions[copy])} steps of an episode: expected finite numbers."
             )
         return np.concatenate([flat, self._remembered], axis=1) if self.spaces.memory else flat

@@ -38,7 +38,7 @@ def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> 
     if stop_when_solved and config.evaluation.threshold == -math.inf:
         raise UsageError(
             f"{config.subject} defines no return at which it is solved: set one with "
-            "--set evaluation.threshold=RETURN, or remove the stop rule."
+            "--set evaluation.threshold=RETURN, or omit `stop_when_solved` and `until_solved`."
         )
 
 

@@ -70,7 +70,7 @@ class Member:
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(
                 f"The checkpoint was trained on observations of {seen.mean.size} numbers, but {config.subject} has "
-                f"{shown}: install the version it was trained in, or start a new run."
+                f"{shown}: use the environment or table of the training, or start a new run."
             )
         self._wiring = config.seed if wiring is None else wiring
         scales = seen or Sightings.of(config.require_episodes(), played)

@@ -226,7 +226,7 @@ def config_of(path: Path) -> Config | PolicyConfig:
 def _of_kind(path: Path, kind: type[State], name: str) -> Checkpoint[State]:
     file, checkpoint = _read(path)
     if not isinstance(checkpoint.members[0], kind):
-        raise CheckpointError(f"Expected a run of {name}, got {file}: `difflogic show` describes it.")
+        raise CheckpointError(f"Expected a run of {name}, got {file}, which is of another kind: choose another run.")
     return checkpoint
 
 

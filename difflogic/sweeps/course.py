@@ -118,7 +118,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
     else:
         described = Spec.load(out / spec.NAME)
         if trials is not None and trials < described.most:
-            raise UsageError(f"--trials must be at least {described.most}, as the sweep has so far, got {trials}.")
+            raise UsageError(f"--trials must be at least {described.most}, the sweep's current number, got {trials}.")
         described = described if trials is None else described.with_(trials=trials)
     with folders.locked(out):
         files.check_links(out)

@@ -132,7 +132,7 @@ def read_idx(path: Path) -> Array:
     data = content(path)
     with _one_error(f"IDX file {path}"):
         if (dtype := _IDX_TYPES.get(data[:3])) is None:
-            raise ValueError("it does not begin with a type of IDX files")
+            raise ValueError("its first bytes are not those of an IDX file")
         shape = struct.unpack_from(f">{data[3]}I", data, 4)
         header, start = Header(shape, dtype), 4 + 4 * len(shape)
         if header.nbytes != len(data) - start:
@@ -210,7 +210,7 @@ def _header(opener: Opener, size: int) -> Header:
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
         except _MALFORMED as error:
-            raise ValueError(f"{_EXPECTED}, its header is damaged") from error
+            raise ValueError(f"{_EXPECTED}, since its header is damaged") from error
         header = Header(shape, dtype)
         if dtype.hasobject or not all(type(side) is int and side >= 0 for side in shape):
             raise ValueError(_EXPECTED)

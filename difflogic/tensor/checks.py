@@ -24,7 +24,7 @@ def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
     except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.dtype.kind not in "biuf":
-        raise UsageError(f"{op} takes numbers, or rows of them that are equally long, not {type(values).__name__}.")
+        raise UsageError(f"{op} requires numbers, or rows of them of equal length, got {type(values).__name__}.")
     check_axes(op, array.shape)
     return np.asarray(array, dtype)
 
@@ -32,7 +32,7 @@ def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
 def check_axes(op: str, shape: Shape) -> None:
     """Raise ShapeError if `shape` has more than MOST_AXES axes."""
     if len(shape) > MOST_AXES:
-        raise ShapeError(f"{op} makes tensors of at most {MOST_AXES} axes, not {len(shape)}: reshape the values.")
+        raise ShapeError(f"{op} requires at most {MOST_AXES} axes, got {len(shape)}: reshape the values.")
 
 
 def check_dtype(dtype: np.dtype[Any], device: Device) -> None:
@@ -49,7 +49,7 @@ def integers(op: str, value: object) -> Shape:
     try:
         return tuple(map(operator.index, values))
     except TypeError:
-        raise ShapeError(f"{op} needs whole numbers, not {value!r}.") from None
+        raise ShapeError(f"{op} requires integers, got {value!r}.") from None
 
 
 def unpacked(arguments: Sequence[Any]) -> Any:
@@ -66,7 +66,7 @@ def axes_of(op: str, axis: object, ndim: int) -> Shape:
     if wrong := [index for index, place in zip(indices, axes, strict=True) if not 0 <= place < ndim]:
         raise ShapeError(f"{op}: the axis {wrong[0]} is out of range for a tensor with {ndim} dimensions.")
     if len(set(axes)) < len(axes):
-        raise ShapeError(f"{op} takes each axis once, not {indices}.")
+        raise ShapeError(f"{op} requires different axes, got {indices}.")
     return axes
 
 
@@ -78,5 +78,5 @@ def new_shape(before: Shape, arguments: Sequence[Any]) -> Shape:
     # If there are no numbers, any length would fit, so -1 is refused, as in NumPy.
     after = tuple(size // rest if length == -1 and rest > 0 else length for length in sizes)
     if min(after, default=0) < 0 or sizes.count(-1) > 1 or math.prod(after) != size:
-        raise ShapeError(f"reshape cannot make the shape {sizes} of {before}, which holds {size} numbers.")
+        raise ShapeError(f"reshape of {before} requires sizes that determine a shape of {size} numbers, got {sizes}.")
     return after

@@ -82,7 +82,7 @@ def to_device(values: T, device: Device | str) -> T:
         return cast(T, {name: to_device(value, device) for name, value in values.items()})
     if isinstance(values, (list, tuple)):
         return cast(T, (list if isinstance(values, list) else tuple)(to_device(value, device) for value in values))
-    raise UsageError(f"to_device moves tensors and layers, and lists, tuples and dicts of them, not {values!r:.80}.")
+    raise UsageError(f"to_device requires tensors or layers, or lists, tuples or dicts of them, got {values!r:.80}.")
 
 
 class Dense(Module):
@@ -173,7 +173,7 @@ class Logic(Module):
         by_layer: bool = False,
     ) -> None:  # fmt: skip
         if by_layer and (not hard or circuit.perceive):
-            raise UsageError("by_layer=True needs hard=True and a feed-forward circuit.")
+            raise UsageError("by_layer=True requires hard=True and a feed-forward circuit.")
         self.logits = Tensor(circuit.flat_logits(), device, requires_grad=True)
         self.hard, self.steps, self._by_layer = hard, steps, by_layer
         self._start = circuit
@@ -189,7 +189,7 @@ class Logic(Module):
         same_device("Logic", logits=self.logits.device, x=x.device)
         before = "(B, H, W" if self._start.perceive else "(B"
         if x.ndim != 2 + 2 * bool(self._start.perceive) or x.shape[-1] != self._start.channels:
-            raise ShapeError(f"This circuit needs x of the shape {before}, {self._start.channels}), not {x.shape}.")
+            raise ShapeError(f"This circuit requires x of shape {before}, {self._start.channels}), got {x.shape}.")
         arrays, grid, data, logits = x._arrays, x.shape[:-1], x.data, self.logits.data
         if 0 in grid:  # an empty batch, for which no engine has buffers
             empty, size = arrays.put(np.zeros((*grid, self._start.outputs), np.float32)), logits.shape
@@ -275,7 +275,7 @@ class GroupSum(Module):
         members, width = self._members, x.shape[-1]
         if members is None or (members.shape[0], members.device, members.dtype) != (width, x.device, x.dtype):
             if width % self.groups:
-                raise ShapeError(f"GroupSum needs a multiple of {self.groups} columns, not {width}.")
+                raise ShapeError(f"GroupSum requires a multiple of {self.groups} columns, got {width}.")
             rows = np.repeat(np.eye(self.groups) / self.tau, width // self.groups, axis=0)
             self._members = members = Tensor(rows, x.device, dtype=x.dtype)
         return x @ members

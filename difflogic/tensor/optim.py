@@ -44,7 +44,7 @@ class Adam:
         max_norm: float | None = None,
     ) -> None:
         if not parameters:
-            raise UsageError("Adam needs at least one parameter.")
+            raise UsageError("Adam requires at least one parameter, got none.")
         self.parameters = list(parameters)
         same_device("Adam", **{f"parameters[{k}]": parameter.device for k, parameter in enumerate(parameters)})
         self._hyper = AdamSettings(beta1, beta2, epsilon, math.inf if max_norm is None else max_norm)

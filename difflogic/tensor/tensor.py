@@ -108,7 +108,7 @@ class Tensor:
     def item(self) -> float:
         """Return the only number of a tensor as a float. Raise ShapeError if there are several numbers or none."""
         if self.size != 1:
-            raise ShapeError(f"A tensor of the shape {self.shape} is not one number: read them by a.numpy().")
+            raise ShapeError(f"Expected a tensor of one number, got the shape {self.shape}: read it with numpy().")
         return float(self.numpy().item())
 
     def __float__(self) -> float:
@@ -138,14 +138,16 @@ class Tensor:
         """
         new = self._operand("assign", values) if isinstance(values, Tensor) else numbers("assign", values, self.dtype)
         if new.shape != self.shape:
-            raise ShapeError(f"assign needs values of the shape {self.shape}, not {new.shape}.")
+            raise ShapeError(f"assign requires values of the shape {self.shape}, got {new.shape}.")
         self._arrays.assign(self.data, new.data if isinstance(new, Tensor) else new)
 
     def assign_rows(self, first: int, rows: npt.ArrayLike) -> None:
         """Replace rows from index `first` on by `rows` in place. Raise ShapeError if shape or range is invalid."""
         new = numbers("assign_rows", rows, self.dtype)
         if not (new.ndim == self.ndim > 0 and new.shape[1:] == self.shape[1:]):
-            raise ShapeError(f"assign_rows needs rows of the shape {self.shape[1:]}, got the shape {new.shape}.")
+            raise ShapeError(
+                f"assign_rows requires an array of rows of shape {self.shape[1:]}, got the shape {new.shape}."
+            )
         if first < 0 or first + len(new) > self.shape[0]:
             raise ShapeError(f"Rows {first} to {first + len(new) - 1} are out of range for the shape {self.shape}.")
         self._arrays.assign_rows(first, self.data, new)
@@ -179,17 +181,17 @@ class Tensor:
         """
         if not self.requires_grad:
             raise UsageError(
-                "backward has no gradients to compute: no tensor with requires_grad=True went into this one."
+                "backward requires a tensor that depends on one with requires_grad=True; this one does not."
             )
         if adjoint is None and self.size != 1:
             raise ShapeError(
-                f"backward begins at a single number, and this tensor has the shape {self.shape}: sum it up, or hand "
-                "backward the adjoint, the gradient by each entry."
+                f"backward requires a tensor of one number, got the shape {self.shape}: sum the tensor, or pass the "
+                "gradient with respect to each entry as `adjoint`."
             )
         seed = self._operand("backward", 1.0 if adjoint is None else adjoint)
         d_self = self._arrays.expand(self.shape, seed.data) if adjoint is None else seed.data
         if d_self.shape != self.shape:
-            raise ShapeError(f"backward needs an adjoint of the shape {self.shape}, not {d_self.shape}.")
+            raise ShapeError(f"backward requires an adjoint of the shape {self.shape}, got {d_self.shape}.")
         self._pull_back(d_self)
 
     def _pull_back(self, d_self: DeviceArray) -> None:
@@ -239,7 +241,7 @@ class Tensor:
             result = arrays.binary(op, x, y)
         except ValueError:
             raise ShapeError(
-                f"{op} needs shapes that broadcast, and {self.shape} and {b.shape} do not: counted from the last axis, "
+                f"{op} requires shapes that broadcast, got {self.shape} and {b.shape}: counted from the last axis, "
                 "sizes must be equal or 1."
             ) from None
         need_a, need_b = self.requires_grad, b.requires_grad
@@ -282,8 +284,7 @@ class Tensor:
         b = self._operand("matmul", other)
         if self.ndim != 2 or b.ndim != 2 or self.shape[1] != b.shape[0]:
             raise ShapeError(
-                f"matmul needs matrices of the shapes (n, k) and (k, m), not {self.shape} and {b.shape}: reshape or "
-                "transpose one."
+                f"matmul requires shapes (n, k) and (k, m), got {self.shape} and {b.shape}: reshape or transpose one."
             )
         arrays, x, y = self._arrays, self.data, b.data
         need_a, need_b = self.requires_grad, b.requires_grad
@@ -361,7 +362,7 @@ class Tensor:
         """Return a tensor whose axis k is axis `axes[k]` of this tensor. By default, the order of axes is reversed."""
         order = axes_of("transpose", unpacked(axes) if axes else range(self.ndim)[::-1], self.ndim)
         if len(order) != self.ndim:
-            raise ShapeError(f"transpose needs each of the {self.ndim} axes of {self.shape} once, not {axes}.")
+            raise ShapeError(f"transpose requires each of the {self.ndim} axes of {self.shape} once, got {axes}.")
         back, arrays = tuple(order.index(k) for k in range(self.ndim)), self._arrays
         y = arrays.transpose(order, self.data)
         return self._result(y, (self,), lambda d_y: (arrays.transpose(back, d_y),))
@@ -383,13 +384,13 @@ def gathered(tensors: Sequence[Tensor], places: npt.ArrayLike) -> list[Tensor]:
         DeviceMismatchError: The tensors are not all on one device.
     """
     if not tensors or not all(tensor.ndim for tensor in tensors):
-        raise ShapeError("gathered takes rows: it needs at least one tensor, and each of at least one axis.")
+        raise ShapeError("gathered requires one or more tensors, each with at least one axis.")
     same_device("gathered", **{f"tensors[{k}]": tensor.device for k, tensor in enumerate(tensors)})
     indices, rows = np.asarray(places), min(tensor.shape[0] for tensor in tensors)
     if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-        raise ShapeError("gathered needs the numbers of rows in a list of whole numbers.")
+        raise ShapeError("gathered requires the indices of rows as a list of integers.")
     if indices.size and not 0 <= indices.min() <= indices.max() < rows:
-        raise ShapeError(f"Rows are numbered from 0 to {rows - 1}, not {indices.min()} to {indices.max()}.")
+        raise ShapeError(f"gathered requires rows from 0 to {rows - 1}, got {indices.min()} to {indices.max()}.")
     arrays = tensors[0]._arrays
     chosen = arrays.put(indices.astype(np.uint32))
     return [tensor._like(arrays.gather(chosen, tensor.data)) for tensor in tensors]

@@ -19,26 +19,26 @@ def check(request: TrainRequest) -> None:
         if not request.until_solved:
             raise UsageError("`restarts` is for automata: agents restart with `until_solved`.")
         if within is not None and within.epochs is not None:
-            raise UsageError("`within` must be a time for agents, such as 5m or 2h: their steps limit each attempt.")
+            raise UsageError("For agents, `within` must be a time, such as 5m or 2h: `steps` limits each attempt.")
         return
     epochs = config.epochs
     useful, most = math.ceil(_effort_of_first_look(config)), stalled.most_restarts(config, epochs)
     if request.until_solved:
         if within is not None and within.epochs is not None and within.epochs // population < useful:
             raise UsageError(
-                f"Within {within.epochs} epochs no attempt can be tested: one takes {useful * population}. Give a "
+                f"{within.epochs} epochs are too few to test an attempt, which takes {useful * population}. Give a "
                 "larger `within`, or a smaller population."
             )
         return
     if restarts > most:
         raise UsageError(
-            f"{restarts} restarts share {epochs} epochs, but no attempt stops early before epoch {useful}: "
-            f"give at most {most} restarts."
+            f"{restarts} restarts are too many for {epochs} epochs: an attempt is first tested after {useful} epochs, "
+            f"so give at most {most} restarts."
         )
     if epochs // population < useful:
         raise UsageError(
-            f"With restarts, {epochs} epochs are shared by all {population} models, {epochs // population} each, "
-            f"but one useful run takes {useful}: give a smaller population, or more epochs."
+            f"With restarts, {population} models share {epochs} epochs, {epochs // population} each, but an attempt "
+            f"is first tested after {useful} epochs: give a smaller population, or more epochs."
         )
 
 

@@ -55,7 +55,7 @@ class Finishing:
         if task.picture != self.complete.task.picture:
             repaired = copies.widened(repaired, copies.sources(shown))
             channels = f"{task.loss_channels} of {shown.shape[-1]} channels"
-            lines.append(line("Learned", f"{channels}, the others are copies or dark"))
+            lines.append(line("Learned", f"{channels}; the others are copies of these or always 0"))
         finished = self._layered(repaired)
         finished = pruned(finished, shown.shape[-1]) if prune else finished
         if self.complete.task.stays:
@@ -65,9 +65,9 @@ class Finishing:
             if share is None:
                 return None
             added = counted(len(holding.gates) - len(learned.gates), "gate")
-            lines.append(line("Stays", f"from step {task.steps} on, for ever (the states repeat: proved)"))
+            lines.append(line("Stays", f"from step {task.steps} on, forever (proved, since the states repeat)"))
             lines.append(line("Held", f"by a clock and a latch in each cell, {added} added"))
-            lines.append(line("Returns", f"from {100 * share:.1f} % of all places of a 3x3 square set to zero"))
+            lines.append(line("Returns", f"after a 3x3 square is set to zero, for {100 * share:.1f} % of all squares"))
         config = fitted(self.complete, finished).with_(seed=seed)
         if not np.array_equal(_shown(CellNetlist.of_run(finished, config), task.steps), shown):
             return None

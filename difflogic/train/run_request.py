@@ -148,7 +148,7 @@ def resumed(folder: Path, **changes: Any) -> TrainRequest:
         if not is_attempts:
             raise UsageError(f"A resumed run is trained as it was configured: omit {', '.join(refused)}.")
         raise UsageError(
-            f"The attempts in {folder} share the epochs they began with, and cannot be changed: omit "
+            f"The attempts in {folder} are continued with the options that they began with: omit "
             f"{', '.join(refused)}, or resume a single attempt, such as {folder / 'attempt-1'}."
         )
     return replace(request, **changes)

@@ -65,7 +65,7 @@ def of_run(
     if best is not None:
         states, sizes = certainty(best.config, best.circuit, best.best)
         if best.config.task.stays and not finishing:
-            finishing = [line("Held", "no: only runs with attempts have a pass that makes an image stay")]
+            finishing = [line("Held", "no: only runs with attempts (--restarts, --until-solved) make an image stay")]
         if states and not best.best:
             bits = config.task.height * config.task.width * config.model.channels
             evaluation = line("Evaluation", lines[0].removeprefix("Solved: ").removesuffix("."))
@@ -180,7 +180,7 @@ def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]
     if falls and run.path is not None:
         steps.append(f"difflogic train --resume {quoted(run.path)} --epochs {longer}: the loss still falls")
     elif not run.lender:
-        steps.append(f"repeat it with --epochs {longer}: it may take longer")
+        steps.append(f"repeat the training with --epochs {longer}: more may be needed")
     if build is not None:
         steps.append(f"{build}: a circuit without training")
     return ["What to try next:", *(f"  {step}" for step in steps)] if steps else []
@@ -302,10 +302,10 @@ def _changes(run: Run, restarted: bool) -> list[str]:
     """Return lines that suggest changed options for a new training."""
     config, alone, steps = run.config, len(run.members) == 1, []
     if not (config.hardening.share or config.search.begin):
-        steps.append("repeat it with --recipe robust: more seeds succeed")
+        steps.append("repeat the training with --recipe robust: more seeds succeed")
     restarts = min(2, stalled.most_restarts(config, config.train.epochs))
     if restarts and alone and not restarted and not config.pool.starts:
-        steps.append(f"repeat it with --restarts {restarts}: new wiring if training stalls")
+        steps.append(f"repeat the training with --restarts {restarts}: new wiring if training stalls")
     if alone and config.task.target == "rule":
-        steps.append("repeat it with --population 8: some wirings learn a rule that others do not")
+        steps.append("repeat the training with --population 8: some wirings learn a rule that others do not")
     return steps

@@ -153,7 +153,7 @@ def test_invalid_comparisons_and_codes_are_refused() -> None:
     rule = linear_rule()
     with pytest.raises(CircuitError, match="with equal observations and actions, got"):
         prove(rule, replace(rule, choices=("left", "stay")))
-    with pytest.raises(DataError, match="this is no valid code"):
+    with pytest.raises(DataError, match="must be a thermometer code"):
         pruned(rule, np.eye(28, dtype=np.uint8))
     with pytest.raises(DataError, match=r"\[28, N > 0\], got uint8\[28, 0\]"):
         pruned(rule, np.zeros((28, 0), dtype=np.uint8))

@@ -160,7 +160,7 @@ def test_hundred_thousand_gates_are_exported_or_refused(form: str) -> None:
 @pytest.mark.parametrize(("values", "names"), [({}, "circuit"), ({"circuit": "", "other": ""}, "other")])
 def test_template_is_filled_with_its_own_marks(values: dict[str, str], names: str, monkeypatch) -> None:
     monkeypatch.setattr(text, "template", lambda file: "one @CIRCUIT@")
-    with pytest.raises(ExportError, match=f"differ in {names}"):
+    with pytest.raises(ExportError, match=f"a.c: check {names}"):
         text.fill("a.c", life(), "life", **values)
 
 

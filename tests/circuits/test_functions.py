@@ -154,7 +154,7 @@ def test_function_file_is_shown(tmp_path: Path) -> None:
     path.write_text(function_json.to_json(FunctionNetlist.from_layers(layer, 2, outputs=["both"])))
     said = CliRunner().invoke(group, ["show", str(path)]).output
     assert "1 gate, 2 inputs, 1 output." in said
-    assert "1 gate; as written 3, of which 1 read two inputs." in said
+    assert "1 live gate; in total 3, of which 1 read two inputs." in said
     told = json.loads(CliRunner().invoke(group, ["show", str(path), "--json"]).output)
     assert (told["inputs"], told["outputs"], told["needed"]) == (["x0", "x1"], ["both"], 1)
 
@@ -201,7 +201,7 @@ def test_layers_run_in_the_order_of_the_file(names: tuple[str, ...]) -> None:
     "names", [("l1", "l10", "l2", "l3"), ("a.0", "a.1", "b.1.x", "b.0.x"), ("conv1", "conv3", "fc2", "z")]
 )
 def test_layers_numbered_in_another_order_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(CircuitError, match=r"order of the file, which has '\S+[13]0?' before '\S+[02]': save them in"):
+    with pytest.raises(CircuitError, match=r"The file has '\S+[13]0?' before '\S+[02]', which must be"):
         layers.from_arrays(renamed(state(trained((12, *(20,) * 4)), *NAMES[0]), *names))
 
 
@@ -282,9 +282,9 @@ def test_tables_of_other_packages_compute_the_same(form: str, ways: int, tmp_pat
     ("change", "said"),
     [
         ({"1.weights": np.zeros((24, 4))}, r"must be 16 finite logits per gate, got \[24, 4\].*export mode"),
-        ({"1.indices": np.zeros((4, 24), int)}, r"must be 16 finite logits per gate, got .*add `parametrization`"),
+        ({"1.indices": np.zeros((4, 24), int)}, r"must be 16 finite logits per gate, got .* array `parametrization`"),
         ({"1.indices": np.zeros((9, 24), int)}, r"must be integers \[k, n\] with k up to 8, got \[9, 24\]"),
-        ({"1.indices": np.zeros((5, 2, 24), int)}, r"got \[5, 2, 24\]: learned wires need connections.weights"),
+        ({"1.indices": np.zeros((5, 2, 24), int)}, r"got \[5, 2, 24\]: learned wires require the array conn"),
         ({"parametrization": "warp"}, r"must be 4 finite entries per table, got \[24, 16\]"),
         ({"2.indices": None}, r"Layer 2 has gates but no wires: expected 2.indices"),
         ({"1.weights": None}, r"Layer 1 has wires but no gates"),
@@ -332,7 +332,7 @@ def test_differing_outputs_are_shown() -> None:
 
 def test_damaged_function_file_is_refused(tmp_path: Path) -> None:
     data = json.loads(function_json.to_json(of_kind("classes")))
-    cases = (("inputs", [3], "An input must be an object"), ("classes", [1, 2], "classes must be a list of texts"))
+    cases = (("inputs", [3], "An input must be an object"), ("classes", [1, 2], "classes must be a list of strings"))
     for field, value, said in cases:
         (tmp_path / "function.json").write_text(json.dumps(data | {field: value}))
         with pytest.raises(CircuitError, match=said):

@@ -30,7 +30,7 @@ SCENARIO = Scenario("picture", 2, 7, 4, picture=("..1.1..", ".1.1..1"))
 )
 def test_automaton_in_verilog_has_the_states_of_the_simulator(grid: Grid) -> None:
     """Both boundaries, odd sizes, hidden channels, states of less than a word, and an initial state of its own."""
-    assert f"of {grid.width}x{grid.height} cells, read by byte and by bit" in " ".join(proofs(grid, "verilog"))
+    assert f"of {grid.width}x{grid.height} cells, read as bytes and bits" in " ".join(proofs(grid, "verilog"))
 
 
 @settings(max_examples=5)

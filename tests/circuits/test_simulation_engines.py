@@ -65,7 +65,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engine
         (True, 2.6e-3, 1.3e-3, "gpu", "was the fastest measured: gpu 2.0e+06, numba 1.0e+06 cell updates/s"),
         (True, 1.3e-3, 2.6e-3, "numba", "was the fastest measured: numba 2.0e+06, gpu 1.0e+06 cell updates/s"),
         (False, 1e-2, None, "numba", "is the fastest without a hardware GPU"),
-        (True, 1e-4, None, "numba", "is always available, and 1000 steps are few"),
+        (True, 1e-4, None, "numba", "is fast enough for 1000 steps"),
     ],
 )
 def test_auto_chooses_the_faster_and_measures_no_short_run(monkeypatch, hardware, numba, gpu, name, reason) -> None:
@@ -82,7 +82,7 @@ def test_auto_gives_the_reason_against_a_gpu(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(engines, "_gpu", refuse)
     monkeypatch.setattr(engines, "_seconds_per_step", lambda *_: 1e-2)
     opened = engines.open_simulation(SPEC, START, "auto", steps=1000)
-    assert (opened.name, opened.reason) == ("numba", "is the fastest; no gpu: The adapter is lost")
+    assert (opened.name, opened.reason) == ("numba", "is the fastest; gpu is unavailable: The adapter is lost")
     check_ten_steps(opened.simulation)
 
 

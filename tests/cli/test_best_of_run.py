@@ -46,7 +46,7 @@ def test_new_run_starts_from_the_best_attempt(difflogic: Call, run: Path) -> Non
     for command in (("harden", OUT, "--epochs", 2), ("train", "tiny", "--epochs", 2, "--init-from", OUT)):
         code, out, errors = difflogic(*command, "--engine", "cpu", "--out", command[0])
         assert (code, errors) == (0, "")
-        assert f"Begins with {chosen.load(run).told}\n" in out
+        assert f"Initialized from {chosen.load(run).told}\n" in out
 
 
 def test_show_and_runs_list_attempts(difflogic: Call, run: Path) -> None:

@@ -54,7 +54,7 @@ def test_controller_is_written_in_formats_that_hold_one(circuit: Path, export: S
     assert "golly: left out. The format golly does not support a controller: it runs the cells of a grid" in out
     assert {"board.h", "board.v", "board.vhd", "board.blif"} <= written(circuit)
     circuit.write_text(circuit.read_text().replace('"left"', "7"))
-    assert re.search(r"Error: .*board\.json: actions must be a list of texts", export("--format", "c", code=2).err)
+    assert re.search(r"Error: .*board\.json: actions must be a list of strings", export("--format", "c", code=2).err)
 
 
 def test_all_leaves_out_formats_that_do_not_fit(circuit: Path, export: Said) -> None:

@@ -161,7 +161,7 @@ def test_more_colours_than_channels_hold_are_refused(tmp_path: Path) -> None:
 
 def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     path, lizard = picture(tmp_path, 2, 2), presets.lizard()
-    refused("There can be only one target: give `target` or `rule`, not both.", lizard, target=path, rule="B3/S23")
+    refused("There can be only one target: give `target` or `rule` alone.", lizard, target=path, rule="B3/S23")
     refused("`size` is for images: give `target` or `start` with it.", lizard, size=(9, 9), start="zeros")
     refused("`colors` is for images: give `target` or `start` with it.", lizard, colors=8)
     refused("`threshold` is for images: give `target` or `start` with it.", lizard, threshold=0.0)

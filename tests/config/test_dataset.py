@@ -69,10 +69,10 @@ def test_held_out_samples_are_not_learned_and_the_same_for_every_seed() -> None:
         ({"x": X, "y": Y[:9]}, "y must have shape [N, H, W, C] or [N, 1, H, W, C], with [10, 5, 6] for N, H and W "
                                "as in x, got [9, 5, 6, 1]."),
         ({"x": X, "y": Y, "mask": NAN}, "mask must be 0 or 1 everywhere, got nan at [1, 1]."),
-        ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of y, [10, 1, 5, 6, 1], or [5, 6] cells, got"),
+        ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of the grid, [5, 6], or of y, [10, 1, 5, 6, 1]"),
         ({"x": X, "y": Y, "mask": 0 * MASK}, "mask is 0 everywhere"),
         ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be ascending numbers of at least 1, got [3, 3]."),
-        ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps must be a range of at most 65536, got 1 to 1099511627776."),
+        ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps must be a range of at most 65536 steps, got 1 to 109951162777"),
         ({"x": X, "y": Y, "steps": 0.5}, "steps must be an integer or a list of integers, got float64 of shape []."),
         ({"frames": X[:, None]}, "frames must be recordings [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5"),
         ({"x": np.array([{}]), "y": Y}, "Cannot read the arrays in"),

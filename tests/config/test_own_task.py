@@ -149,7 +149,7 @@ class Faulty(Task):
         ("shape", "failed to make 2 samples: DataError: y must have"),
         ("value", "failed to make 2 samples: DataError: x must be 0 or 1 everywhere"),
         ("list", "must return a difflogic.Dataset of 2 samples, got a list."),
-        ("fields", "has an invalid configuration, from `fields` and its samples: ConfigError: .*batch must be"),
+        ("fields", "has an invalid configuration, which follows from its `fields` and samples: ConfigError: .*batch"),
         ("section", "failed in `fields`: TypeError"),
         ("nan", "returned nan for share from `judge`: expected a finite number."),
         ("text", "failed in `judge`: ValueError"),

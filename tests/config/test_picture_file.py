@@ -50,12 +50,12 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
     [
         ([BLACK, WHITE], ".1", []),
         ([(255, 255, 255, 66), (255, 255, 255, 67)], ".1", []),
-        ([CLEAR, BLACK, GREEN], ".72", ["Opaque cells are on: 1 dark cell in white."]),
-        ([CLEAR, BLACK, WHITE], ".47", ["Opaque cells are on: 1 dark cell in blue."]),
-        ([CLEAR, BLACK, BLACK], ".11", ["Opaque cells are on: 2 dark cells in white."]),
-        ([RED, (80, 0, 0, 255), BLACK], "11.", ["The image's 3 colours become 2."]),
+        ([CLEAR, BLACK, GREEN], ".72", ["Opaque cells turn on: 1 dark cell in white."]),
+        ([CLEAR, BLACK, WHITE], ".47", ["Opaque cells turn on: 1 dark cell in blue."]),
+        ([CLEAR, BLACK, BLACK], ".11", ["Opaque cells turn on: 2 dark cells in white."]),
+        ([RED, (80, 0, 0, 255), BLACK], "11.", ["The image's 3 colours are reduced to 2."]),
         ([WHITE, (60, 60, 60, 255), BLACK], "1..", ["1 faint cell of the image turned off: `threshold` is 0.26.",
-                                                    "The image's 3 colours become 2."]),
+                                                    "The image's 3 colours are reduced to 2."]),
         ([(255, 170, 85, 255), BLACK], "h.", []),
     ],
     ids=["white", "opacity", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
@@ -128,7 +128,7 @@ def test_image_that_would_fill_the_memory_is_refused(sides: tuple[int, int], tmp
 def test_animation_is_refused(name: str, tmp_path: Path) -> None:
     frames = [Image.new("L", (4, 4), shade) for shade in (0, 255)]
     frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:])
-    with pytest.raises(DataError, match=r"is animated: expected a still image, save one of its frames as PNG\.$"):
+    with pytest.raises(DataError, match=r"is animated: expected a still image, such as a frame saved as PNG\.$"):
         picture_file.load(tmp_path / name, 2)
 
 

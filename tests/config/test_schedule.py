@@ -41,10 +41,10 @@ def test_stage_is_an_ordinary_configuration(config: Config) -> None:
 @pytest.mark.parametrize(
     ("growth", "sentence"),
     [
-        ({"sides": [3]}, "growth.until, growth.sides and growth.steps need a number for each"),
+        ({"sides": [3]}, "growth.until, growth.sides and growth.steps must have equal lengths, one"),
         ({"until": [7, 4]}, "growth.until must be ascending epochs between 1 and 2147483648, got [7, 4]."),
-        ({"sides": [3, 6]}, "Each of growth.sides must be between 3 and 5, the task's own, got [3, 6]."),
-        ({"steps": [0, 2]}, "Each of growth.steps must be between 1 and 3, the task's own, got [0, 2]."),
+        ({"sides": [3, 6]}, "Each of growth.sides must be at least 3 and at most that of the task, 5, got [3, 6]."),
+        ({"steps": [0, 2]}, "Each of growth.steps must be at least 1 and at most that of the task, 3, got [0, 2]."),
     ],
 )
 def test_wrong_growth_is_one_sentence(growth: dict[str, Any], sentence: str) -> None:
@@ -54,7 +54,9 @@ def test_wrong_growth_is_one_sentence(growth: dict[str, Any], sentence: str) -> 
 
 
 def test_neither_an_image_nor_a_pool_grows() -> None:
-    sentence = "[growth] requires a board or rule with random initial states, no loss_steps, damage or pool: omit it."
+    sentence = (
+        "[growth] needs a board or rule from random states, no loss_steps, damage, faults or pool: omit [growth]."
+    )
     for config, pool in ((presets.get("lizard"), 0), (tiny_config(), 3)):
         with pytest.raises(ConfigError) as refused:
             config.with_(growth=GROWTH, pool={"size": pool})

@@ -165,14 +165,14 @@ def test_wrong_fixed_channels_are_refused(sections: dict[str, Any], message: str
 
 
 ALL_ROUND: list[tuple[dict[str, Any], str]] = [
-    ({"wiring_per_kernel": False}, "all_round needs wiring_per_kernel: each kernel begins with its own cells."),
+    ({"wiring_per_kernel": False}, "all_round needs wiring_per_kernel, as kernels read different cells."),
     (
         {"kernels": 3, "update": {"widths": [56, 8], "connections": ["random"]}},
         "all_round needs 4 kernels or more, got 3.",
     ),
     (
         {"perceive": {"widths": [9, 2], "connections": ["random"]}},
-        "all_round needs first_kernel and a further layer as the connections of perception, got ['random'].",
+        "all_round needs at least two layers of perception, the first with connections first_kernel, got ['random'].",
     ),
 ]
 
@@ -292,7 +292,7 @@ def test_number_beyond_every_float_is_refused() -> None:
 @pytest.mark.parametrize(
     ("widths", "connections", "message"),
     [
-        ((9,), (), "widths needs inputs and at least one layer, got [9]."),
+        ((9,), (), "widths needs inputs and one or more layers of gates, got [9]."),
         ((9, 0), ("unique",), "each of widths must be an integer between 1 and 1048576, got 0."),
         ((9, 8), (), "connections must have a scheme per layer: expected 1, got 0."),
         ((9, 8), ("spiral",), "Unknown connections 'spiral': expected one of first_kernel, unique, random."),

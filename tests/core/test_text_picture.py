@@ -28,7 +28,7 @@ def test_red_green_and_blue_are_the_first_channels():
         (("",), "rows of equal length"),
         (("..", "."), r"got lengths \[2, 1\]"),
         (("#",), "got '#'"),
-        ((".2",), "the value of '2' does not fit into 1 channels"),
+        ((".2",), "the character '2' requires more channels than 1."),
     ],
 )
 def test_text_that_is_no_image_is_refused(rows, message):

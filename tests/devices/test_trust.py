@@ -14,7 +14,10 @@ from difflogic.gpu import adapter as adapters
 from difflogic.gpu.adapter import Adapter, select_adapter
 
 GOOD = [Check("device", True, "opens"), Check("long loops", True, "carried out in full")]
-BAD = [Check("device", True, "opens"), Check("gradients", False, "gradients differ by 0.1 of the layer's largest")]
+BAD = [
+    Check("device", True, "opens"),
+    Check("gradients", False, "gradients differ by 0.1 times the layer's largest gradient"),
+]
 REFUSAL = r"failed the self-test and cannot be used, gradients: gradients differ by 0.1.*difflogic doctor"
 
 pytestmark = pytest.mark.usefixtures("cache")

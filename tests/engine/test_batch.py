@@ -90,9 +90,9 @@ def damaged(**changes: Any) -> Damage:
 @pytest.mark.parametrize(
     ("loss_steps", "damage", "message"),
     [
-        ((1, 2), None, "loss_steps must be ascending CA steps from 1 on that end with 3, got [1, 2]."),
-        ((0, 3), None, "loss_steps must be ascending CA steps from 1 on that end with 3, got [0, 3]."),
-        ((2, 1, 3), None, "loss_steps must be ascending CA steps from 1 on that end with 3, got [2, 1, 3]."),
+        ((1, 2), None, "loss_steps must be ascending CA steps of at least 1, the last 3, got [1, 2]."),
+        ((0, 3), None, "loss_steps must be ascending CA steps of at least 1, the last 3, got [0, 3]."),
+        ((2, 1, 3), None, "loss_steps must be ascending CA steps of at least 1, the last 3, got [2, 1, 3]."),
         ((), damaged(steps=(1, 3)), "damage.steps must be ascending CA steps between 0 and 2, got [1, 3]."),
         ((), damaged(steps=()), "damage.steps must be ascending CA steps between 0 and 2, got []."),
         ((), damaged(side=0), "damage.side must be at least 1 cell, got 0."),

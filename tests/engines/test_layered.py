@@ -64,5 +64,5 @@ def test_layers_of_soft_circuits_and_automata_are_refused():
     config = presets.get("game-of-life")
     automaton = Circuit.initial(config.model, config.seed, config.initial)
     for circuit, hard in ((Circuit.feed_forward([4, 4], seed=1), False), (automaton, True)):
-        with pytest.raises(UsageError, match="needs hard=True and a feed-forward circuit"):
+        with pytest.raises(UsageError, match="requires hard=True and a feed-forward circuit"):
             nn.Logic(circuit, hard=hard, by_layer=True)

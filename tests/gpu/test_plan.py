@@ -104,7 +104,7 @@ TOO_LARGE = (
 )
 REFUSED = {
     ("max-compute-invocations-per-workgroup", 32): (
-        "The kernel coefficients needs workgroups of 64, this device allows 32: use the CPU engine."
+        "The kernel coefficients needs workgroups of 64, but the device allows 32: use the CPU engine."
     ),
     ("max-storage-buffers-per-shader-stage", 4): (
         "The kernel draw_samples binds 5 storage buffers, but this device allows 4: use the CPU engine."

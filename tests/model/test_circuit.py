@@ -59,7 +59,7 @@ MORE = "update needs one or more layers with logits and wires"
         ),
         (
             lambda given: given["logits"]["perceive"].append(given["logits"]["perceive"].pop()[:1]),
-            "All perception layers must have equal K: expected 2, got 1 in perceive layer 1.",
+            "Expected 2 kernels (K) in all perception layers, got 1 in perceive layer 1.",
         ),
         (lambda given: given.update(channels=3), "The last update layer must have 3 gates, one per channel, got 2."),
         (lambda given: given.update(channels=0), "channels must be at least 1, got 0."),

@@ -163,7 +163,7 @@ HAND = function_json.to_json(linear_rule())
         ('"thresholds": [-2.0', '"thresholds": ["x"', "thresholds must be a list of numbers"),
         ('"thresholds": [-2.0', f'"thresholds": [-1{"0" * 400}', "thresholds must be a list of numbers"),
         ('"thresholds": [-2.0', '"thresholds": [NaN', "must be finite"),
-        ('"left"', "1", "actions must be a list of texts"),
+        ('"left"', "1", "actions must be a list of strings"),
         ('"actions": ["left", "right"]', '"actions": {}', "actions must be a list"),
         ('"a": "position>=-2.0"', '"a": "position>=-3.0"', "Unknown bit 'position>=-3.0'"),
         ('"id": "g0"', '"id": "position>=-2.0"', "Duplicate gate id 'position>=-2.0'"),

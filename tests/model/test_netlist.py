@@ -105,7 +105,7 @@ def test_an_input_may_be_an_output() -> None:
         ('"version": 1', '"other": 1', "version 1, got format difflogic-circuit"),
         ('"id": "g0"', '"id": "g1"', "Duplicate gate id 'g1'"),
         ('"id": "g0"', '"id": "in[0][3]"', r"Duplicate gate id 'in\[0\]\[3\]'"),
-        ('"id": "g0"', '"id": 0', "Gate 0 must be an object with a text as its id, got {"),
+        ('"id": "g0"', '"id": 0', "Gate 0 must be an object with a string as its id, got {"),
         ('"a": "in[0][0]"', '"a": "in[7][0]"', r"Unknown bit 'in\[7\]\[0\]' in gate 'g0'"),
         ('"a": "g0"', '"a": "g99"', "Unknown bit 'g99' in gate 'g1'"),
         ('"a": "g0"', '"a": null', "Unknown bit None in gate 'g1'"),
@@ -119,7 +119,7 @@ def test_an_input_may_be_an_output() -> None:
         (
             '"periodic": false',
             '"periodic": false, "origin": [0, 0]',
-            "must be 2 different numbers from 0, one per channel",
+            "must be 2 different integers >= 0, one per channel",
         ),
         ('"outputs": [', '"outputs": ["g0", ', "Expected 2 outputs, one per channel, got 3"),
         ('"outputs"', '"results"', "outputs must be a list, got None"),

@@ -77,9 +77,9 @@ def test_damage_reaches_the_cells_that_it_says_and_no_more():
     assert (once == whole).all(axis=(0, 2, 3, 4)).any(), "a single cell, where it was zero already, changes nothing"
     ZeroedCells(25, every_step=True).on(actor)
     assert len(set(decisions(actor, seen))) == 1, "who sees nothing always does the same"
-    with pytest.raises(UsageError, match="must be 1 to 25, the automaton's cells, got 26"):
+    with pytest.raises(UsageError, match="must be 1 to 25, the number of cells, got 26"):
         ZeroedCells(26, every_step=True).on(actor)
-    with pytest.raises(UsageError, match="is not an automaton"):
+    with pytest.raises(UsageError, match="requires an automaton"):
         ZeroedCells(1, every_step=True).on(LogicActor(config(), Spaces(3, 2), SEEN, CPU))
 
 

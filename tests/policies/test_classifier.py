@@ -194,7 +194,7 @@ REFUSED = {
     "a,b\n1,x\n2,y\n": ("kind", "there is no column 'kind'"),
     "a,kind\n": ("kind", "no row below the names"),
     "a,kind\n1,x\n,y\n": ("kind", "row 3 has no value in the column a: fill it in"),
-    "a,kind\n1,x\nred,y\n": ("kind", "row 3 has 'red' in the column a, and features are finite numbers"),
+    "a,kind\n1,x\nred,y\n": ("kind", "row 3 has 'red' in the column a, but features must be finite numbers"),
     "a,kind\n1,x\n2\n": ("kind", "row 3 has 1 values, but there are 2 columns"),
     "a,kind\n1,x\n2,x\n3,x\n": ("kind", "The label kind is x in all 3 rows"),
     "a,kind\n1,x\n2,x\n3,y\n": ("kind", "The label kind has 2 values, of which y is in 1 rows"),
@@ -202,9 +202,9 @@ REFUSED = {
     "a,kind\n1,x\ninf,y\n" + "1,x\n2,y\n" * 3: ("kind", "row 3 has 'inf' in the column a"),
     "a,kind\n\n1,x\n\nred,y\n": ("kind", "row 5 has 'red'"),
     "a b,a_b,kind\n1,1,x\n": ("kind", "'a b' and 'a_b' are too similar"),
-    "a,kind\n1e39,x\n": ("kind", "'1e39' in the column a, and features are at most 3.4e+38 in size"),
+    "a,kind\n1e39,x\n": ("kind", "'1e39' in the column a, but features must be at most 3.4e+38 in size"),
     "a;b;kind\n1,5;1.5;x\n": ("kind", "it contains '1,5' and '1.5': write decimals with commas only"),
-    "a\tkind\n1,5\tx\n": ("kind", "row 2 has '1,5' in the column a, and features are finite numbers: write decimals"),
+    "a\tkind\n1,5\tx\n": ("kind", "row 2 has '1,5' in the column a, but features must be finite numbers: write"),
     'a,kind\n"1,320.0",x\n': ("kind", "write decimals with a point, and thousands without a separator"),
     "a,kind\ntrue,x\nyes,y\n": ("kind", "row 2 has 'true' in the column a"),
     "a,a\n1,2\n": ("a", "Two columns are named 'a' in the first row"),
@@ -341,7 +341,7 @@ def test_test_set_of_idx_files_is_evaluated_once_and_every_other_row_learned(ima
         (("lizard",), "--test requires a table"),
     ):
         assert sentence in refusal(capsys, *asked, *more)[1]
-    with pytest.raises(DataError, match=r"has rows of class_2, but .* learned as one of class_0, class_1"):
+    with pytest.raises(DataError, match=r"rows of the class class_2, but .* such as class_0, class_1"):
         table.with_test(LabelledTable.of(np.zeros((2, 9)), [1, 2]))
     with pytest.raises(UsageError, match="give that too"):
         difflogic.fit(test=table)
@@ -409,7 +409,7 @@ IMAGE = np.arange(12).reshape(3, 2, 2)
         ),
         (struct.pack(">HBB", 0, 8, 200), "unpack_from requires a buffer of at least 804 bytes"),
         (struct.pack(">HBB65I", 0, 8, 65, *[1] * 65) + b"0", "dimension"),
-        (idx(IMAGE, code=7)[0], "it does not begin with a type of IDX files"),
+        (idx(IMAGE, code=7)[0], "its first bytes are not those of an IDX file"),
         (gzip.compress(idx(IMAGE)[0], mtime=0)[:-9], "ended before the end-of-stream marker"),
     ],
 )

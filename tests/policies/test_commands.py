@@ -208,7 +208,7 @@ def test_the_commands_of_the_page_train(tmp_path, line):
         (("pendulum", "--set", "sac.buffer_size=2147483648"), 1, "--set sac.buffer_size="),
         ((worlds.broken("raises"),), 1, "raised an error during an episode"),
         (("cartpole", "--population", "0"), 2, "--population must be an integer"),
-        (("cartpole", "--within", "9 epochs"), 2, "must be a time for agents"),
+        (("cartpole", "--within", "9 epochs"), 2, "must be a time, such as"),
         (("cartpole", "--until-solved", "--init-from", "runs/other"), 2, "attempts sample new wiring"),
         (("cartpole", "--engine", "gpu:0", "--require-hardware"), 1, "software"),
     ],

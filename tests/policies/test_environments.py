@@ -91,7 +91,7 @@ def test_an_environment_that_does_not_repeat_itself_is_told_on():
     ("fault", "words"),
     [
         ("raises", "raised an error during an episode: RuntimeError: the wheel came off"),
-        ("nan observation", "observation whose number 0 is nan, after 2 steps"),
+        ("nan observation", "observation in which the value at index 0 is nan, after 2 steps"),
         ("nan reward", r"returned a non-finite reward: \[.*nan"),
         ("ends at once", "All 40 episodes .* ended after the first step"),
         ("nothing to see", "All observations of .* in 40 random steps were equal"),

@@ -100,7 +100,7 @@ def test_agents_get_post_processing_jobs(live: Live, client: httpx.Client) -> No
     proof, proved = made("prove", smaller)
     assert (proved["proved"], files(client, proof)) == (True, {"verdicts.json"})
     assert "Equal: the two have the same action for every observation. difflogic: " in proved["text"]
-    assert "simplify it first" in error(client.post(f"/jobs/{job}/prove"), 409, "no_circuit")
+    assert "simplify the job first" in error(client.post(f"/jobs/{job}/prove"), 409, "no_circuit")
     assert found["equal"]
     assert found["gates"]["after"] <= found["gates"]["before"]
     assert files(client, smaller) == {"controller.json", "simplify.json", "circuit.svg", "live.html"}
@@ -123,7 +123,7 @@ def saved(live: Live, job: str, epoch: int) -> None:
     ({"set": {"logic.widths": [9]}}, "invalid_config", "expected a multiple of 2"),
     ({"recipe": "robust"}, "invalid_config", "`recipe` is for automata, but this trains agents: omit it."),
     ({"until_solved": True, "population": 2}, "invalid_config", "omit population"),
-    ({"until_solved": True, "within": "200 epochs"}, "invalid_config", "steps limit each attempt"),
+    ({"until_solved": True, "within": "200 epochs"}, "invalid_config", "`steps` limits each attempt"),
     ({"within": "2h"}, "too_much_time", "at most 60m"),
     ({"stop_when_solved": 2}, "invalid_config", "must be 0 to 1, the population, got 2"),
     ({"population": 9}, "too_much_population", "Expected at most 8 models"),

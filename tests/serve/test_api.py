@@ -68,7 +68,7 @@ def test_a_rule_as_a_table(client):
     told = error(send(b"no table"), 422, "invalid_config")
     assert told.startswith("The file rule_table is not a rule table: expected 512 digits")
     told = error(send(digits.encode(), rule="B3/S23"), 422, "invalid_config")
-    assert told == "There can be only one target: give `rule` or `rule_table`, not both."
+    assert told == "There can be only one target: give `rule` or `rule_table` alone."
 
 
 def test_restarts_end_with_the_first_solved(client):
@@ -88,7 +88,7 @@ def test_start_grids_of_a_file_are_refused(client):
     """The job would fail hours later, when a worker took it."""
     kept = {"pool.starts": "ab", "pool.size": 4096}
     answer = client.post("/jobs", json={"preset": "checkerboard", "set": kept})
-    assert "pool.starts, which a server does not receive" in error(answer, 422, "invalid_config")
+    assert "(pool.starts), whose file a server does not receive" in error(answer, 422, "invalid_config")
 
 
 def test_a_recipe_brings_its_restarts(client):
@@ -110,7 +110,7 @@ def test_until_solved_ends_within_the_limits_of_the_server(client):
         ("too_much_time", until | {"within": "49h"}, "Expected at most 48h on this server, got 49h"),
         ("too_much_epochs", until | {"within": "2000000 epochs"}, "Expected at most 1000000 epochs on this server"),
         ("invalid_request", until | {"within": "soon"}, "Expected a time or a number of epochs, such as 60s"),
-        ("invalid_config", until | {"within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
+        ("invalid_config", until | {"within": "1 epoch", "recipe": "robust"}, "too few to test an attempt"),
         ("invalid_request", {"within": "60s", "restarts": 2}, "`within` and `restarts` cannot be used together"),
         ("invalid_request", until | {"restarts": 2}, "one restarts without a limit"),
         ("invalid_request", until | {"init_from": job["id"]}, "keeps the wiring of its run. Omit one."),

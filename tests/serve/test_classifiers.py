@@ -53,13 +53,13 @@ def test_table_becomes_a_classifier(live: Live, files: dict[str, bytes], label: 
     ({"data": b"\0" * 99, "labels": LABELS}, {"label": "label"}, "Cannot read the IDX file"),
     ({"labels": LABELS}, {"label": "label"}, "requires its table as the file `data`"),
     ({"data": CSV, "target": CSV}, {"label": "kind"}, "no file except `labels`"),
-    ({"labels": gif(frames(1))}, {"preset": "lizard"}, "requires `label`, the name of the classes"),
+    ({"labels": gif(frames(1))}, {"preset": "lizard"}, "only for classifiers, which require `label`"),
     ({"data": CSV}, {"label": "kind", "until_solved": True}, "Classifiers do not support"),
     ({"data": CSV}, {"label": "kind", "sweep": {"over": {"seed": "0..1"}}}, "Classifiers do not support"),
     ({"data": gzip.compress(b"x" * (1 << 28))}, {"label": "kind"}, "data"),
     ({"data": npz(x=RANDOM.normal(size=(40_000, 8)), kind=np.arange(40_000) % 2)}, {"label": "kind"}, "fewer rows"),
     ({"data": npz(x=X, y=np.zeros(40), features=["a", "b"], classes=["c"], label="kind")}, {"label": "kind"},
-     "labels without a name"),
+     "a label has no class"),
 ])  # fmt: skip
 def test_table_that_cannot_be_learned_is_refused(live: Live, files, job, words) -> None:
     answer = sent(live, "/jobs/preview", files=files, **job)

@@ -251,7 +251,7 @@ def test_refusals_of_the_server_are_shown(tmp_path: Path, capsys, monkeypatch) -
         assert "Nothing to train" in call(capsys, "submit", code=2)
         assert "did you mean lizard?" in call(capsys, "submit", "lizzard", code=2)
         kept = ("--set", "pool.starts=ab", "--set", "pool.size=4096")
-        assert "pool.starts, which a server does not receive" in call(capsys, "submit", "checkerboard", *kept, code=2)
+        assert "(pool.starts), whose file a server does not" in call(capsys, "submit", "checkerboard", *kept, code=2)
         assert "Unknown job" in call(capsys, "watch", "a" * 16, code=1)
         for wrong in ("../jobs", "a", "A" * 16):
             assert "Expected a job id, got" in call(capsys, "logs", wrong, code=2)

@@ -63,7 +63,7 @@ def test_killed_servers(tmp_path):
 @pytest.mark.parametrize(
     ("fault", "reason", "options"),
     [
-        ("abort", "its worker was aborted (SIGABRT), and last printed: ", {}),  # inside the GPU library
+        ("abort", "its worker was aborted (SIGABRT), and the job's log ends with: ", {}),  # inside the GPU library
         ("hang", "hung while training", {"limits": QUICK}),
         ("full", "No space left on device", {}),  # at a checkpoint
     ],

@@ -203,7 +203,7 @@ def test_one_that_breaks_off(store, trained, monkeypatch):
     follow(store)[1].join(PATIENCE_S)
     fallen = store.job(job)
     assert (fallen.status, fallen.lost_tries) == ("queued", 1)
-    assert "its process was aborted (SIGABRT), and last printed: " in fallen.reason
+    assert "its process was aborted (SIGABRT), and the job's log ends with: " in fallen.reason
     assert "the solver is broken" in store.job_folder(job).log.read_text()
     store.ask(job, "cancel")
 

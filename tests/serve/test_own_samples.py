@@ -87,7 +87,7 @@ def test_samples_that_cannot_be_trained_are_refused(live: Live) -> None:
         config = sent(live, gif(frames(3)), "/jobs/preview").json()["config"]
         alone = client.post("/jobs", json={"config": config}).json()["error"]["message"]
     assert "upload the file on the page of a server" in alone
-    for preset, words in ((None, "Nothing to train"), ("game-of-life", "which a sweep does not receive")):
+    for preset, words in ((None, "Nothing to train"), ("game-of-life", "whose file a sweep does not receive")):
         answer = sent(live, gif(frames(3)), preset=preset, sweep={"over": {"seed": "0..1"}})
         assert (answer.status_code, words in answer.json()["error"]["message"]) == (422, True), answer.text
 

@@ -80,7 +80,7 @@ def trained(store: Store) -> str:
 def test_attempts_are_those_made_by_hand(store, trained, by_hand):
     assert_as_by_hand(store, trained, by_hand)
     log = store.job_folder(trained).log.read_text()
-    assert "attempt 2 of at most 3, as attempt 1 was stopped early at epoch 400" in log
+    assert "attempt 2 of at most 3, because attempt 1 was stopped early at epoch 400" in log
     lines = store.job_folder(store.job(trained)).gates.read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == [1, *range(50, 401, 50)]
 

@@ -267,7 +267,7 @@ def test_file_in_place_of_a_folder_is_put_aside(filled):
     with store_faults.heard() as sentences:
         store = Store.open(filled.folder)
     assert len(sentences) == 1
-    assert f"nothing was left of the folder of {filled.ids['queued']}" in sentences[0]
+    assert f"no folder was found for {filled.ids['queued']}" in sentences[0]
     assert job_file.read(path).id == filled.ids["queued"]
     assert (filled.folder / files.LOST / filled.ids["queued"]).read_text() == "not a folder"
     assert len(store.jobs()) == 8

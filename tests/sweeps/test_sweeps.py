@@ -190,7 +190,7 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
     done, _ = swept(tmp_path / "sweep", described({"seed": "0..1"}))
     for words, code, sentence in (
         ("checkerboard-small --over seed=0..1 -o {}", 1, "is not empty: continue its run with --resume"),
-        ("--resume {} --trials 1", 2, "--trials must be at least 2, as the sweep has so far, got 1."),
+        ("--resume {} --trials 1", 2, "--trials must be at least 2, the sweep's current number, got 1."),
         ("--resume {}/best", 2, "best does not contain a sweep: expected a folder with sweep.toml."),
         ("checkerboard-small --over seed=0..1 --devices gpu:77 -o {}/new", 1, "No GPU adapter matches '77'"),
     ):
@@ -205,7 +205,7 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
         ({"population": "x"}, "population must be an integer between 1 and 2147483648, got 'x'."),
         ({"within": 5}, "within must be text, got 5."),
         ({"config": None, "preset": ["lizard"]}, "preset must be text, got ['lizard']."),
-        ({"config": tiny_config().with_(pool={"size": 6, "starts": "0" * 64})}, "pool.starts, which a sweep does not"),
+        ({"config": tiny_config().with_(pool={"size": 6, "starts": "0" * 64})}, "(pool.starts), whose file a sweep"),
     ],
 )
 def test_entries_that_cannot_be(how: dict[str, Any], sentence: str) -> None:

@@ -128,7 +128,7 @@ def test_rows_by_their_numbers(shape: tuple[int, ...], count: int, gpu: Device) 
     written.assign_rows(shape[0] - 1, 2 * x[:1])
     np.testing.assert_array_equal(written.numpy(), np.concatenate([x[:-1], 2 * x[:1]]).astype(np.float32))
     for wrong in (-1, shape[0]):
-        with pytest.raises(ShapeError, match="Rows are numbered from 0 to"):
+        with pytest.raises(ShapeError, match="gathered requires rows from 0 to"):
             gathered([Tensor(x, gpu)], np.array([wrong]))
         with pytest.raises(ShapeError, match="are out of range for"):
             written.assign_rows(wrong, x[:1])

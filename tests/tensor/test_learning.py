@@ -148,5 +148,5 @@ def test_layers_move_with_their_parameters(gpu: Device) -> None:
     for old, new in zip(here["layers"][1].parameters(), critic.parameters(), strict=True):
         assert (old.numpy() != new.numpy()).any()
         assert old.device == Device("cpu")
-    with pytest.raises(UsageError, match=r"to_device moves tensors and layers, .* not array"):
+    with pytest.raises(UsageError, match=r"to_device requires tensors or layers, .* got array"):
         to_device([np.zeros(2)], gpu)

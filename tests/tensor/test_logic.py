@@ -73,7 +73,7 @@ def test_hard_gates_learn_by_soft_gradients(engine: str) -> None:
 
 def test_other_shapes_and_devices_are_refused() -> None:
     layer = nn.Logic(noisy())
-    with pytest.raises(ShapeError, match=r"This circuit needs x of the shape \(B, 5\), not \(5,\)"):
+    with pytest.raises(ShapeError, match=r"This circuit requires x of shape \(B, 5\), got \(5,\)"):
         layer(Tensor(np.zeros(5)))
     with pytest.raises(DeviceMismatchError, match="Logic expects operands on the same device"):
         layer(Tensor(np.zeros((1, 5)), "reference"))

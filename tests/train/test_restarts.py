@@ -103,9 +103,10 @@ def test_attempt_is_the_same_as_a_single_run(config: Config, placement: Placemen
 @pytest.mark.parametrize(
     ("number", "population", "sentence"),
     [
-        (5, 1, "5 restarts share 500 epochs, but no attempt stops early before epoch 100: give at most 4 restarts."),
+        (5, 1, "5 restarts are too many for 500 epochs: an attempt is first tested after 100 epochs, so give "
+                "at most 4 restarts."),
         (-1, 1, "`restarts` must be an integer between 0 and 2147483648, got -1."),
-        (1, 6, "With restarts, 500 epochs are shared by all 6 models, 83 each, but one useful run takes 100: "
+        (1, 6, "With restarts, 6 models share 500 epochs, 83 each, but an attempt is first tested after 100 epochs: "
                "give a smaller population, or more epochs."),
     ],
 )  # fmt: skip

@@ -95,7 +95,7 @@ def test_training_samples_must_be_right_too() -> None:
 
 
 def test_missing_and_contradicting_samples_are_reported() -> None:
-    with pytest.raises(DifflogicError, match="data samples are missing: pass them with --data"):
+    with pytest.raises(DifflogicError, match="data samples are missing: give --data"):
         fresh(TrainRequest(config=CONFIG))
     with pytest.raises(DataError, match=r"their SHA-256 is not data\.sha256"):
         fresh(TrainRequest(config=CONFIG, data=Dataset.of(X, X)))

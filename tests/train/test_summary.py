@@ -58,7 +58,7 @@ def test_few_wrong_cells_recommend_a_search(engine: Engine, tmp_path: Path) -> N
     far = summary.next_steps(ended(board(), engine, 100, out=tmp_path / "far"), restarted=False)
     assert not any("harden" in line for line in far)
     begun = summary.next_steps(ended(board(), engine, 5, out=tmp_path / "on", init_from=path), restarted=False)
-    assert not any("repeat it with" in line for line in begun)
+    assert not any("repeat the training with" in line for line in begun)
 
 
 def test_summary_says_what_is_proved() -> None:
@@ -90,7 +90,7 @@ def test_summary_names_sizes_on_which_a_task_makes_sense() -> None:
     """The circuit keeps every state: right for a dot and for a rule on any grid, wrong for a lizard."""
     life, letter, lizard = map(presets.get, ("game-of-life", "colored-g", "lizard"))
     assert "all, since all 512" in summary.certainty(life, keeper(1), 0)[1][0]
-    assert "none: the border" in summary.certainty(letter, keeper(3), 0)[1][0]
+    assert "none: the image grows from the border" in summary.certainty(letter, keeper(3), 0)[1][0]
     assert summary.certainty(lizard, keeper(128), 0)[1] == ["Other sizes:     40x40 wrong (by a rollout on each)"]
     dot = lizard.with_(task={"height": 3, "width": 3, "picture": ("...", ".1.", "..."), "steps": 2})
     assert "6x6 right, 12x12 right " in summary.certainty(dot, keeper(128), 0)[1][0]

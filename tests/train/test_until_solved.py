@@ -234,7 +234,7 @@ def test_epoch_on_a_smaller_grid_costs_its_share() -> None:
 
 def test_limit_below_one_attempt_is_refused() -> None:
     config = recipes.applied("robust", checkerboard())
-    with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be tested: one takes \d+\. Give a larger"):
+    with pytest.raises(UsageError, match=r"2 epochs are too few to test an attempt, which takes \d+\. Give a larger"):
         budget.check(TrainRequest(config=config, until_solved=True, within=Within(epochs=2)))
 
 
@@ -313,7 +313,7 @@ def test_finishing_repairs_an_image_with_few_wrong_cells(
     grown = netlist.rollout(start_of(netlist)[None], config.task.steps)[-1, 0, ..., : netlist.visible]
     assert np.array_equal(grown, fixed_target(config.task))
     assert re.search(r"Repaired: +\d+ wrong cells, \d+ gates added\n", made.summary)
-    assert ("Learned:         1 of 3 channels, the others are copies or dark" in made.summary) == bool(task)
+    assert ("Learned:         1 of 3 channels; the others are copies of these or" in made.summary) == bool(task)
     read = difflogic.load_run(tmp_path / "run")
     assert (read.solved, len(read.metrics), read.config.task.loss_channels) == (True, attempt.epoch, 1)
     assert (
@@ -330,8 +330,8 @@ def test_preset_image_stays_and_returns(options: dict[str, Any], fast: Placement
     best = made.best
     assert isinstance(best, Run)
     assert (made.solved, best.best.config.task) == (True, presets.image().task)
-    assert "Stays:           from step 12 on, for ever" in made.summary
-    assert "Returns:         from 100.0 %" in made.summary
+    assert "Stays:           from step 12 on, forever" in made.summary
+    assert "Returns:         after a 3x3 square is set to zero, for 100.0 %" in made.summary
     netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
     states = netlist.rollout(start_of(netlist), 40)[12:, ..., :1]
     assert (states == fixed_target(presets.image().task)).all()

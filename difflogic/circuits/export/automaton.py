@@ -61,5 +61,5 @@ def verify(grid: Grid, name: str, files: Files) -> list[str]:
             output = tools.run_in(folder, "vvp", "-n", "bench").decode().strip().splitlines() or ["nothing"]
             if output[-1] != f"PASS: {count} states, {lanes} bits a word":
                 raise ExportError(f"iverilog found a difference: {output[-1]}")
-        proofs.append(f"iverilog agrees on {count} states of {grid.width}x{grid.height} cells, read by byte and by bit")
+        proofs.append(f"iverilog agrees on {count} states of {grid.width}x{grid.height} cells, read as bytes and bits")
         return [*proofs, proved_cell(grid.cell, folder, name)]

@@ -129,7 +129,7 @@ def of_function(
         tell(f"{tools.YOSYS} maps {lean.kind} of {len(lines(lean))} gates")
         luts, _ = _mapped(row, f"{_NAME}_{lean.kind}", folder, seconds)
         if luts > row.devices[device][0]:
-            return FunctionReport(luts, None, f"it does not fit: {device} has {row.devices[device][0]} lookup tables")
+            return FunctionReport(luts, None, f"too large: {device} has only {row.devices[device][0]} lookup tables")
         _mapped(row, f"{_NAME}_registers", folder, seconds)
         return FunctionReport(luts, *_routed(row, device, folder, seconds, tell))
 

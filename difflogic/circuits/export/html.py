@@ -130,8 +130,8 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         for expected, result in zip([end for end in ends for _ in engines], report["runs"], strict=True):
             after = grid_of(np.array(result["after"], dtype=np.uint32), *expected.shape)
             check_grid(expected, after, f"The page in {'WebGPU' if result['engine'] == 'gpu' else 'JavaScript'}")
-        in_gpu = f"WebGPU was unavailable ({report['webgpu']})" if report["webgpu"] else "WebGPU too"
-        proofs.append(f"at {window} size JavaScript agrees on {len(runs)} grids after {_STEPS} steps, {in_gpu}")
+        in_gpu = f"WebGPU was unavailable ({report['webgpu']})" if report["webgpu"] else "WebGPU agrees too"
+        proofs.append(f"at {window} size, JavaScript agrees on {len(runs)} grids after {_STEPS} steps; {in_gpu}")
     return [*proofs, "controls, brushes, keys and live wires work without errors or network requests"]
 
 

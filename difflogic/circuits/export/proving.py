@@ -57,8 +57,8 @@ def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) ->
     if len(wrong):
         ones = [netlist.bit_name(bit) for bit in np.flatnonzero(vectors.inputs[:, wrong[0]]).tolist()]
         raise ExportError(
-            f"{what} differs from the circuit on {len(wrong)} of {vectors.described()}, first if the only inputs of 1 "
-            f"are: {', '.join(ones) or 'none'}."
+            f"{what} differs from the circuit on {len(wrong)} of {vectors.described()}. In the first of them, these "
+            f"inputs are 1: {', '.join(ones) or 'none'}."
         )
     return f"{what} agrees on {vectors.described()}"
 

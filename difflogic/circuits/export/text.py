@@ -86,7 +86,7 @@ def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
     text = _PART.sub(lambda part: part[2] if all_values[part[1].lower()] else "", text)
     marks = {mark.lower() for mark in _MARK.findall(text)}
     if wrong := (marks - all_values.keys()) | (values.keys() - all_marks):
-        raise ExportError(f"The template {file} and its values differ in {', '.join(sorted(wrong))}.")
+        raise ExportError(f"Expected one value for each mark of the template {file}: check {', '.join(sorted(wrong))}.")
     return _MARK.sub(lambda mark: str(all_values[mark[1].lower()]), text)
 
 

@@ -23,8 +23,8 @@ def read(data: bytes) -> Signals:
     """Parse the contents of an AIGER file. Raises CircuitError if they are invalid."""
     if (head := _HEAD.match(data)) is None or any(map(int, head[3].split())):
         raise CircuitError(
-            "The first line must be aag or aig and five numbers of at most nine digits; other properties of "
-            "AIGER 1.9 than outputs are unsupported."
+            "The first line must be aag or aig and five numbers of at most nine digits; bad states, constraints, "
+            "justice and fairness of AIGER 1.9 are unsupported."
         )
     most, inputs, latches, outputs, ands = map(int, head[2].split())
     if max(most, outputs) > MOST_VARIABLES or inputs + latches + ands > most:
@@ -40,7 +40,7 @@ def read(data: bytes) -> Signals:
     ends = [_numbers(file, 1)[0] for _ in range(outputs)]
     gates = [_deltas(file, *literal) if is_binary else _numbers(file, 3) for literal in results]
     if any(row[0] % 2 for row in (*starts, *states, *gates)) or any(sum(state[2:]) > 1 for state in states):
-        raise CircuitError("Inputs, latches and ANDs must have even literals, and latches must begin at 0 or 1.")
+        raise CircuitError("Inputs, latches and ANDs must have even literals, and latches an initial value of 0 or 1.")
     symbols, _, comment = f"\n{file.read().decode(errors='replace')}".partition("\nc\n")
     names: dict[str, str] = dict(_SYMBOL.findall(symbols))
     signals = {literal: names.get(f"i{place}", f"i{place}") for place, [literal] in enumerate(starts)}

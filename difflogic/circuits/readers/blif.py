@@ -35,7 +35,7 @@ def read(text: str) -> Signals:
                 signals.gates += _table(words[-1], words[:-1], lines)
             case ".latch":
                 if len(words) not in (3, 5) or words[-1] not in ("0", "1"):
-                    raise CircuitError(f"The latch {' '.join(words)!r:.60} must begin at 0 or 1.")
+                    raise CircuitError(f"Expected .latch IN OUT [TYPE CLOCK] 0|1, got {' '.join(words)!r:.60}.")
                 signals.latches.append((words[1], words[0], int(words[-1])))
             case _ if command not in _IGNORED:
                 raise CircuitError(
@@ -50,7 +50,7 @@ def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Ro
     values = {match[2] for match in matches}
     if len(matches) < len(lines) or len(values) > 1:
         raise CircuitError(
-            f"The rows of {name!r:.60} must have {len(reads)} characters 0, 1 or -, then all 1 or all 0."
+            f"Each row of {name!r:.60} must have {len(reads)} characters 0, 1 or -, then 0 or 1, equal in all rows."
         )
     cover, inverted = [match[1] for match in matches], "0" in values
     if len(reads) <= 2:

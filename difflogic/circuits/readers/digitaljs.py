@@ -50,7 +50,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
         )
     for name, device in devices.items():
         if not isinstance(device, dict) or device.get("bits", 1) != 1 or device.get("bits") is True:
-            raise CircuitError(f"The device {name!r} must be an object with one bit.")
+            raise CircuitError(f"The device {name!r} must be a JSON object whose `bits` are 1 or omitted.")
         for key in ("type", "label"):
             if not isinstance(device.get(key, ""), str):
                 raise CircuitError(f"The {key} of the device {name!r} must be text, got {device[key]!r:.40}.")
@@ -58,7 +58,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     # Convert all devices to rows of circuit.json, whose reader sorts the gates and detects cycles.
     twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
     if times > 1:
-        raise CircuitError(f"Two devices are {twice!r}: expected at most one device per input or output.")
+        raise CircuitError(f"Several devices represent {twice!r}: expected at most one device per input or output.")
     ports = _ports(connectors, names)
     rows = [row for name, device in devices.items() for row in _rows(name, device, ports.get(name, {}))]
     outputs = {names[name]: _port(ports, name, "in") for name in names if devices[name].get("type") in _OUTPUTS}
@@ -141,7 +141,10 @@ def _joined(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str,
     """Yield the gates of a device with two or more inputs: a chain in which each gate adds one input."""
     count = device.get("inputs", 2)
     if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
-        raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs, {len(ports)} connected.")
+        raise CircuitError(
+            f"The gate {name!r} of type {kind} has {count!r:.40} inputs and {len(ports)} connections: expected 2 "
+            "inputs, or more for the types And, Nand, Or, Nor, Xor and Xnor, all connected."
+        )
     read = [f"in{index}" for index in range(1, count + 1)]
     _refuse_others(name, ports, read)
     result, *rest = (_port({name: ports}, name, port) for port in read)

@@ -117,7 +117,7 @@ def _check_order(layers: Iterable[str]) -> None:
             largest, earlier = highest.get(key, (number, name))
             if number < largest:
                 raise CircuitError(
-                    f"The file has {earlier!r:.60} before {name!r:.60}, but layers run in its order: save them in "
+                    f"The file has {earlier!r:.60} before {name!r:.60}, which must be the layers' order: save them in "
                     "the order of model.state_dict(), or rename them."
                 )
             highest[key] = (number, name)
@@ -135,8 +135,8 @@ def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Arr
     width, kind = (entries, "entries per table") if is_table else (GATE_COUNT, "logits per gate")
     if array.ndim != 2 or array.shape[1] != width or not (is_table or ways == 2) or not np.isfinite(array).all():
         raise CircuitError(
-            f"The weights of layer {layer or 0} must be {width} finite {kind}, got {list(array.shape)}: add "
-            "`parametrization`, warp or light, or save the model in its export mode."
+            f"The weights of layer {layer or 0} must be {width} finite {kind}, got {list(array.shape)}: for a "
+            "warp or light parametrization, add its name as the array `parametrization`, or save in export mode."
         )
     if form == "warp" and role != "luts":  # Walsh coefficients: a negative sum means 1
         signs = np.array([[1 - 2 * ((i & j).bit_count() & 1) for j in range(entries)] for i in range(entries)])
@@ -161,6 +161,6 @@ def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
     if wires.ndim != 2 or wires.dtype.kind not in "iu" or not 0 < len(wires) <= MOST_WAYS:
         raise CircuitError(
             f"The wires of layer {layer or 0} must be integers [k, n] with k up to {MOST_WAYS}, got "
-            f"{list(array.shape)}: learned wires need {SCORES}, or export mode."
+            f"{list(array.shape)}: learned wires require the array {SCORES}, or a model in export mode."
         )
     return wires

@@ -155,7 +155,7 @@ def function(path: Path) -> FunctionNetlist | None:
             path = folder / function_json.FUNCTION
         if not path.is_file():
             raise UsageError(
-                f"{path} does not exist: training writes it at its end, and only for agents of gates with discrete "
+                f"{path} does not exist: training writes this file at its end, only for agents of gates with discrete "
                 "actions."
             )
     if layers.is_layers(path):
@@ -245,5 +245,5 @@ def _from_text(text: str) -> LoadedCircuit:
     if data.keys() >= digitaljs.KEYS:
         return LoadedCircuit(digitaljs.from_data(data), "DigitalJS")
     if "modules" in data:
-        raise CircuitError("It is a Yosys JSON netlist: convert it to BLIF with `read_json` and `write_blif` of Yosys.")
+        raise CircuitError("The file is Yosys JSON: convert it to BLIF with `read_json` and `write_blif` of Yosys.")
     raise CircuitError(f"The file is not a circuit: expected {FORMATS}.")

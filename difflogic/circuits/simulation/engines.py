@@ -103,13 +103,13 @@ def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
     seconds = _seconds_per_step(numba, start)
     numba.put(start)
     if steps * seconds < SHORT_S:
-        return Opened("numba", numba, f"is always available, and {steps} steps are few")
+        return Opened("numba", numba, f"is fast enough for {steps} steps")
     if not _hardware():
         return Opened("numba", numba, "is the fastest without a hardware GPU")
     try:
         gpu = _gpu(spec, require_hardware=True)
     except DeviceError as error:
-        return Opened("numba", numba, f"is the fastest; no gpu: {str(error).partition(':')[0].rstrip('.')}")
+        return Opened("numba", numba, f"is the fastest; gpu is unavailable: {str(error).partition(':')[0].rstrip('.')}")
     both = {"numba": (numba, seconds), "gpu": (gpu, _seconds_per_step(gpu, start))}
     (best, (simulation, _)), (_, (slower, _)) = ranked = sorted(both.items(), key=lambda item: item[1][1])
     slower.close()

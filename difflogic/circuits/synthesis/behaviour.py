@@ -79,7 +79,7 @@ class Rollouts:
 def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pruned:
     """Return the circuit pruned to the rollouts of the task in `config`. Raises UsageError for a task with damage."""
     if config.task.disturbed:
-        raise UsageError("`task` does not support tasks with damage: simplify without it.")
+        raise UsageError("`task` does not support tasks with damage: omit it.")
     search = Search(Cell.of(netlist), on_pass)
     # Changes are selected on some rollouts and verified on others, to undo changes that are correct only by chance.
     starts = job.probes(config)

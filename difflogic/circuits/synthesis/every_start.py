@@ -125,7 +125,7 @@ def check_fits(netlist: CellNetlist, height: int, width: int, available: int | N
     if available is not None and needed > available:
         raise LimitError(
             f"A proof on {width}x{height} cells takes {needed / 1e9:.3g} GB of memory, "
-            f"{available / 1e9:.3g} GB are free: use a smaller grid with `size`."
+            f"but {available / 1e9:.3g} GB are free: use a smaller grid with `size`."
         )
 
 

@@ -93,7 +93,7 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     if array.ndim != 2 or len(array) != bits or not array.shape[1] or not np.isin(array, (0, 1)).all():
         raise DataError(f"Codes must be 0 and 1, [{bits}, N > 0], got {array.dtype}{list(array.shape)}.")
     if not function.thermometer.is_code(array).all():
-        raise DataError("A column of codes is 1 at a threshold above one at which it is 0: this is no valid code.")
+        raise DataError("Each column of codes must be a thermometer code: 1 at a threshold requires 1 at lower ones.")
     met = np.unique(array.astype(np.uint8), axis=1)
     search = _searched(function, met, on_pass)
     after = _on_read_thresholds(search.cell.graph, function)

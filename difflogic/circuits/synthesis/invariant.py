@@ -68,7 +68,7 @@ def find(netlist: CellNetlist) -> Invariant:
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
         raise UsageError(
-            f"`from_start` supports circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: remove it."
+            f"`from_start` supports circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: omit it."
         )
     cells, samples = _seen(netlist, start)
     # The matrix product counts, for each pair of literals, the cells in which both are false.
@@ -146,7 +146,7 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
             holds = np.array([value in true if value > 0 else -value not in true for value in after.tolist()])
             dead = alive & ~holds[clauses].any(axis=1)
             if not dead.any():
-                raise ToolError("The SAT solver gave an answer that violates no clause: remove `from_start`.")
+                raise ToolError("The SAT solver returned an invalid counterexample: omit `from_start`.")
             for index in np.flatnonzero(dead):
                 solver.add([-assumed[index]])
             alive &= ~dead

@@ -70,7 +70,7 @@ def simplify(
         invariant.start_of(netlist)
     if size is not None:
         if task is not None or not to_start:
-            raise UsageError("`size` requires `from_start`, and excludes `task`, which uses the task's grid.")
+            raise UsageError("`size` requires `from_start`. Omit `size` with `task`, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
     first = simplified(netlist, on_pass, effort)
     # Simplification for all inputs is first. Each later kind begins with the result of the previous kind, which is

@@ -33,7 +33,7 @@ SAMPLES = 8
     "engines",
     multiple=True,
     metavar="gpu[:INDEX|:NAME]|cpu|reference",
-    help="Measure this engine. May be repeated. Default: all available ones. With --gradients also jax and torch.",
+    help="Measure this engine. May be repeated. Default: all available engines. --gradients adds jax and torch.",
 )
 @click.option("--require-hardware", is_flag=True, help="Measure a hardware GPU, and fail if there is none.")
 @click.option(

@@ -26,17 +26,17 @@ SHARE = click.FloatRange(0, 1)
 @click.argument("runs", type=shared.PATH, nargs=-1, required=True, metavar="RUN...")
 @click.option("--starts", type=click.IntRange(min=1), help="The number of new initial states [64; quick 8].")
 @click.option("--data", type=shared.PATH, help="Test on the samples in this file, not on the held-out ones.")
-@click.option("--label", metavar="COLUMN", help="For a classifier: the column of --data with the labels [the other].")
+@click.option("--label", metavar="COLUMN", help="A classifier's label column in --data [the only non-feature column].")
 @click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="task.NAME=VALUE",
-    help="For a task in Python: change a setting for the fresh samples. May be repeated.",
+    help="For a task in Python: change a setting for generating the new samples. May be repeated.",
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @shared.quick_option
-@click.option("--damage", type=int, metavar="CELLS", help="For a policy automaton: cells set to zero per decision.")
+@click.option("--damage", type=int, metavar="CELLS", help="For a policy automaton: zero this many cells per decision.")
 @click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy with flipped bits, up to this rate.")
 @click.option("--stuck-cells", type=SHARE, default=0.0, metavar="P", help="Accuracy with stuck cells up to this share.")
 @click.option(

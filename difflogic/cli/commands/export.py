@@ -46,7 +46,7 @@ Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
 @click.argument("circuit", type=PATH)
 @circuit_options
 @click.option("--format", "forms", multiple=True, metavar="FORMAT", help="A format above, or `all`. May be repeated.")
-@click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help="Write a complete grid: verilog or aiger.")
+@click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help="Write a complete grid (verilog, aiger).")
 @click.option("--out", "-o", type=PATH, default=Path(), help="The folder to write to [.].")
 @click.option("--name", help="The name of files and modules [that of CIRCUIT].")
 @click.option(

@@ -23,7 +23,7 @@ CHECKERS = ("network", "difflogic", "berkeley-abc", "yosys")
 @click.argument("other", type=PATH, required=False)
 @click.option("--every-start", is_flag=True, help="Prove that every initial state ends in the task's target.")
 @click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of the --every-start proof [the run's].")
-@click.option("--seconds", type=POSITIVE, default=60.0, show_default=True, help="Time limit for a counterexample.")
+@click.option("--seconds", type=POSITIVE, default=60.0, show_default=True, help="Time limit to find a counterexample.")
 @click.option("--check", type=PATH, metavar="FILE", help="Prove the claim of this proof.json again.")
 @output_option(help="Write the proof here [proof.json in the run folder].")
 @force_option
@@ -34,8 +34,8 @@ CHECKERS = ("network", "difflogic", "berkeley-abc", "yosys")
     "judges",
     type=click.Choice(CHECKERS),
     multiple=True,
-    help="The program that decides. For two circuits: may be repeated [all]. For --every-start: difflogic or "
-    "berkeley-abc [difflogic].",
+    help="The program that decides. For two circuits, the option may be repeated [all]. For --every-start: difflogic "
+    "or berkeley-abc [difflogic].",
 )
 @json_option
 def command(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("circuit", type=PATH)
 @circuit_options
 @click.option("--fpga", "family", metavar="ice40|ecp5|xilinx", required=True, help="The family of FPGAs.")
-@click.option("--device", metavar="NAME", help="A device of the family, for example up5k [hx8k, 25k or xc7a35t].")
+@click.option("--device", metavar="NAME", help="A device of --fpga, such as up5k [hx8k, 25k or xc7a35t by family].")
 @click.option("--grid", type=grid_size, default="8x8", metavar="WIDTHxHEIGHT", help="The grid to map [8x8].")
 @click.option("--seconds", type=POSITIVE, default=600.0, show_default=True, help="The time limit of each tool.")
 @json_document_option

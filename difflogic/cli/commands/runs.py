@@ -31,7 +31,7 @@ SORTS: dict[str, Callable[[Any], Any]] = {
 @click.argument("folder", type=PATH, default="runs")
 @click.option("--preset", metavar="NAME", help="Only runs of this preset or configuration name.")
 @click.option("--engine", metavar="NAME", help="Only runs that last used this engine: gpu, cpu or reference.")
-@click.option("--solved/--unsolved", default=None, help="Only runs with, or without, a model that has no wrong cells.")
+@click.option("--solved/--unsolved", default=None, help="Only runs that have, or have not, reached their task's goal.")
 @click.option("--sort", type=click.Choice(list(SORTS)), default="date", show_default=True, help="The order, ascending.")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per run, and nothing else.")

@@ -64,7 +64,7 @@ retention_options = together(
         "--keep-days",
         type=click.FloatRange(min=0),
         metavar="DAYS",
-        help="Delete jobs that ended at least DAYS days ago. Only days on which the store is served count.",
+        help="Delete jobs that ended at least DAYS days ago. Time in which no server runs does not count.",
     ),
     click.option(
         "--quota",
@@ -95,7 +95,7 @@ retention_options = together(
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listening address; a public one needs a token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0: a free one.")
 @click.option("--log", "log_file", type=PATH, metavar="FILE", help="Append the log to FILE [standard error].")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A proxy's host name. May be repeated.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Accept this Host header. May be repeated.")
 @click.option(
     "--trusted-proxy",
     "proxies",
@@ -104,13 +104,13 @@ retention_options = together(
     metavar="ADDRESS",
     help="A proxy whose X-Forwarded-For is trusted: an address or a network. May be repeated.",
 )
-@click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds.")
+@click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The server's path behind a proxy.")
 @click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM.")
 @click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM.")
 @click.option("--max-epochs", "epochs", type=click.IntRange(1), help="Maximum epochs per job [1000000].")
 @click.option("--max-population", "population", type=click.IntRange(1), help="Maximum models per job [1024].")
-@click.option("--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="Maximum predicted hours [48].")
-@click.option("--max-memory", "memory", type=megabytes, metavar="MB", help="Memory per job [3/4 of the host's].")
+@click.option("--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="Maximum predicted job hours [48].")
+@click.option("--max-memory", "memory", type=megabytes, metavar="MB", help="Maximum job memory [3/4 of the host's].")
 @click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Maximum size of an uploaded file [8].")
 @click.option("--owner-quota", type=megabytes, metavar="MB", help="Maximum disk space per owner.")
 @click.option("--max-jobs", "jobs", type=click.IntRange(1), help="Maximum queued jobs per owner [10000].")
@@ -133,7 +133,7 @@ retention_options = together(
 @click.option(
     "--any-mount",
     is_flag=True,
-    help="Allow a store on a network mount, where a second machine destroys the database, or on an overlay mount, "
+    help="Allow a store on a network mount, where a second machine can corrupt the database, or on an overlay mount, "
     "which is deleted with its container.",
 )
 @click.option("--rebuild", is_flag=True, help="Rebuild the database from the folders of the jobs. The old one is kept.")
@@ -255,7 +255,7 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
     removed = counted(len(cleanup.removed), "job")
     echo(f"{removed} {verb}, {freed / 1e6:.1f} MB; {cleanup.bytes_left / 1e6:.1f} MB remain.")
     if keep_days is not None and cleanup.served_days < keep_days:
-        echo(f"Only days on which `difflogic serve` runs count: {cleanup.served_days:g} so far.")
+        echo(f"Only the time in which `difflogic serve` runs counts, {cleanup.served_days:g} days so far.")
 
 
 @click.command("backup")

@@ -86,7 +86,7 @@ def _show_file(path: Path, as_json: bool) -> int:
         echo(json.dumps(facts))
         return 0
     echo(f"{path}: {netlist.kind}. {about(netlist)}")
-    echo(f"{counted(needed, 'gate')}; as written {facts['gates']}, of which {facts['two_input']} read two inputs.")
+    echo(f"{counted(needed, 'live gate')}; in total {facts['gates']}, of which {facts['two_input']} read two inputs.")
     return 0
 
 

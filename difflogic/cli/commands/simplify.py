@@ -28,7 +28,7 @@ effort_option = click.option(
     type=click.Choice(tuple(EFFORTS)),
     default="normal",
     show_default=True,
-    help="high: search ten times as long for fewer gates, perhaps minutes.",
+    help="high: search ten times as long for fewer gates, which may take minutes.",
 )
 
 

@@ -27,7 +27,8 @@ DEFAULT_SIDE = 256
     "--until",
     metavar="still|period:N|steps",
     default="steps",
-    help="Stop when a step changes nothing, or when one of the last N states returns, or after --steps [steps].",
+    help="still: stop when a step changes nothing. period:N: stop when one of the last N states returns. steps: run "
+    "all --steps [steps].",
 )
 @click.option(
     "--engine",
@@ -42,13 +43,13 @@ DEFAULT_SIDE = 256
     "--start",
     metavar="random|seed|zeros|picture|FILE",
     help="The initial state: random bits, one cell in the middle, nothing, the circuit's own image, or a file that is "
-    "put into the middle: a pattern (RLE, .cells, Life, MacroCell), .png or .npy [as it was trained, or random].",
+    "put into the middle: a pattern (RLE, .cells, Life, MacroCell), .png or .npy [the circuit's, or random].",
 )
 @click.option("--density", type=float, default=0.5, show_default=True, help="Share of ones in a random initial state.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The random seed.")
-@output_option(help="Write the last state as .rle, .png or .npy, or several as .gif; for a row of cells as .png.")
+@output_option(help="Write the last state to .rle, .png or .npy; several to .gif, or to .png for a one-row grid.")
 @force_option
-@click.option("--every", type=click.IntRange(min=1), metavar="N", help="Record every N-th step: .gif, .npy or --live.")
+@click.option("--every", type=click.IntRange(min=1), metavar="N", help="Write or show every N-th step.")
 @click.option("--live", is_flag=True, help="Show the grid in the terminal.")
 @json_option
 def command(circuit: Path, steps: int, start: str | None, out: Output | None, as_json: bool, **options: Any) -> int:

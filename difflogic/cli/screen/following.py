@@ -172,7 +172,7 @@ class _Follower:
                 lines = [words["remark"] if line.startswith(words["state"]) else line for line in lines]
         self._sink.write("\n".join(lines))
         self._show_ended_attempts(job)
-        self._sink.write(f"Its files: difflogic fetch {job['id']} DIR")
+        self._sink.write(f"Download the job's files: difflogic fetch {job['id']} DIR")
         return _code(job)
 
 

@@ -74,7 +74,7 @@ class TrainingReporter(Observer):
             fields["population"] = beginning.population
         if beginning.lender is not None:
             fields["lender"] = beginning.lender
-            text.append(f"Begins with {beginning.lender}")
+            text.append(f"Initialized from {beginning.lender}")
         if beginning.epoch:
             text.append(f"Continuing after {config.unit} {beginning.epoch} of {beginning.epochs}")
         self._sink.show(Event("begin", fields, text))

@@ -94,7 +94,7 @@ def compile_now(first: Any, code: str, seconds: int, warm_up: Callable[[], None]
     if not is_cached(first.__module__.rpartition(".")[2]):
         why = "" if IS_LINKED else f" (longer than usual: difflogic is not tested with Numba {numba.__version__})"
         seconds *= 1 if IS_LINKED else UNLINKED_FACTOR
-        warn(f"compiling {code} for this processor, which takes some {seconds} seconds, once{why}.")
+        warn(f"compiling {code} for this processor, which takes about {seconds} seconds{why}, once.")
     with _one_compiler(first.__module__), _no_collection():
         try:
             warm_up()

@@ -67,9 +67,7 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
         pictures.make_plain(uploads["data"], settings.caps.pixels, label)
         rows = table.decoded(uploads["data"])
         if described and (rows.sha256 != described.sha256 or described.test >= len(rows)):
-            raise UsageError(
-                "The rows of `data` do not match the configuration: upload the table that it was made for."
-            )
+            raise UsageError("The rows of `data` do not match the configuration: upload the table that belongs to it.")
         request = replace(request, table=replace(rows, tests=described.test) if described else rows)
         config = cast("ClassifierConfig", agent_presets.configure(request))
     except (UsageError, LimitError) as error:

@@ -66,7 +66,7 @@ async def _read_form(form: FormData) -> Submitted:
             uploads[name] = upload
     parts = form.getlist("job")
     if len(parts) != 1:
-        raise ApiError(422, "invalid_request", "Expected exactly one field `job` with JSON in the form.")
+        raise ApiError(422, "invalid_request", "Expected exactly one form field `job`, which contains JSON.")
     part = parts[0]
     text = await part.read() if isinstance(part, UploadFile) else part.encode("utf-8", "surrogatepass")
     return parsed(text), uploads

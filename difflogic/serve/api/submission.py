@@ -130,7 +130,7 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
         return request
     files: dict[str, Any] = dict(uploads)
     if "labels" in files:
-        raise UsageError("The file `labels` requires `label`, the name of the classes: give both.")
+        raise UsageError("The file `labels` is only for classifiers, which require `label`: give both.")
     if "start_picture" in files:
         if request.start is not None:
             raise UsageError("Expected either start or start_picture, got both.")

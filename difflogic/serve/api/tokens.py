@@ -150,7 +150,7 @@ def _of_lines(lines: list[str]) -> Tokens:
         if not colon or owner in by_owner:
             raise UsageError(f"Entry {number} must be NAME:TOKEN with a unique name.")
         if not set(words) <= set(ROLES):  # the words are not quoted, since one may be a token at the wrong place
-            raise UsageError(f"Entry {number} must have only {' or '.join(ROLES)}, or no role, between name and colon.")
+            raise UsageError(f"Entry {number} has an unknown role: use {' or '.join(ROLES)}, or none before the colon.")
         by_owner[owner], roles[owner] = token.strip(), words
     return Tokens(by_owner, roles)
 

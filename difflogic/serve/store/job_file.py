@@ -74,7 +74,7 @@ def read(folder: Path) -> JobFile | None:
     try:
         data = json.loads(text, parse_float=_finite, parse_constant=_finite)
         if data["form"] != FORM or not isinstance(data["schema"], int) or data["schema"] < 1:
-            raise RecordError(f"it is of form {data['form']!r} and schema {data['schema']!r}")
+            raise RecordError(f"its form {data['form']!r} or schema {data['schema']!r} is invalid")
         version, columns, key = data["version"], data["job"], data["key"]
         _check(version, columns, key)
         return JobFile(version, data["schema"], {name: stored(name, value) for name, value in columns.items()}, key)
@@ -93,12 +93,12 @@ def content(path: Path) -> bytes | None:
         return None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise RecordError(f"{path.name} is no file") from error
+            raise RecordError(f"{path.name} is not a regular file") from error
         raise
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         os.close(descriptor)
-        raise RecordError(f"{path.name} is no file, or a large one")
+        raise RecordError(f"{path.name} is not a regular file, or is too large")
     with os.fdopen(descriptor, "rb") as file:
         return file.read()
 
@@ -129,7 +129,7 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
     if key is not None:
         wrong = [name for name, kind in OF_A_KEY.items() if not isinstance(key[name], kind)]
         if wrong:
-            raise RecordError(f"the {wrong[0]} of its key is {key[wrong[0]]!r}")
+            raise RecordError(f"its idempotency key has the invalid {wrong[0]} {key[wrong[0]]!r}")
     # The record goes to the database and to clients, which accept neither lone surrogates nor large numbers.
     json.dumps([columns, key], ensure_ascii=False).encode()
     for name, value in {**columns, "version": version}.items():

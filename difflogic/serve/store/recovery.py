@@ -221,7 +221,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     actions = [f"{counted(count, 'folder')} moved back into place"] * bool(count)
     actions += [f"{counted(len(runs), 'run')} moved back to the right job"] * bool(runs)
     if gone:
-        actions.append(f"nothing was left of the folder of {', '.join(gone[:MOST_NAMED])}, {len(gone)} in all")
+        actions.append(f"no folder was found for {', '.join(gone[:MOST_NAMED])}, {len(gone)} in total")
     if moved := [*strangers, *aside]:
         actions.append(f"files without a job moved to {LOST}: {_named(moved, on_disk)}")
     if actions:
@@ -334,4 +334,4 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
     except (sqlite3.Error, OSError) as error:
         log_event("what was in the lost database could not be written to the folders", logging.ERROR, why=str(error))
     saved = counted(written, "record")
-    log_event(f"The database of {store} was removed or replaced: {saved} of jobs were saved from it.", logging.ERROR)
+    log_event(f"The database of {store} was removed or replaced: saved {saved} from it to the folders.", logging.ERROR)

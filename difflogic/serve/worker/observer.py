@@ -112,7 +112,7 @@ class ServiceObserver(Observer):
             self._lease.report(result=result)
             return
         most = "" if attempt.of is None else f" of at most {attempt.of}"
-        say(f"attempt {attempt.number}{most}, as {attempt.reason}")
+        say(f"attempt {attempt.number}{most}, because {attempt.reason}")
         self._judged = ()
         fresh = {} if self._folder.attempt == attempt.number else UNTRAINED
         self._folder = replace(self._folder, attempt=attempt.number)

@@ -272,7 +272,7 @@ class Supervisor:
         # The log must be read before the job is queued again: the next worker writes into the same file.
         job = next((worker.job for worker in self._store.workers() if worker.name == child.name), None)
         if job is not None and (line := last_words(self._store.job_folder(job).log)):
-            how = f"{how}, and last printed: {line.replace(f'{self._store.folder}/', '')}"
+            how = f"{how}, and the job's log ends with: {line.replace(f'{self._store.folder}/', '')}"
         lost = self._store.expire_worker(child.name, how)
         child.close()
         slot.child = None

@@ -95,7 +95,7 @@ class _Reporter(SweepObserver):
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
         self._spec, self._path = described, path
-        say(f"{known} of {described.most} trials are known")
+        say(f"{known} of {described.most} trials already have a result")
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
         self._trials.append(trial)

@@ -207,7 +207,7 @@ class WorkerProcess:
             outcome = process.outcome()
         if isinstance(outcome, str):
             line = last_words(self.store.job_folder(lease.job.id).log)
-            self._fail_try(lease, self._public(f"{outcome}, and last printed: {line}"))
+            self._fail_try(lease, self._public(f"{outcome}, and the job's log ends with: {line}"))
         else:
             self._finish(lease, **lease.progress | outcome)
 

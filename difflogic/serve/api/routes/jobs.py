@@ -316,7 +316,7 @@ def _follow_up(context: Context, source: JobRecord, kind: Kind, request: AnyRequ
         raise ApiError(409, "no_circuit", "No circuit can be built for this task: train it instead.")
     if is_policy(trained(source.config)) and kind != "evaluate":
         if kind == "prove":
-            raise ApiError(409, "no_circuit", "Only simplified controllers can be proved: simplify it first.")
+            raise ApiError(409, "no_circuit", "Only simplified controllers can be proved: simplify the job first.")
         check_controller(context.store.job_folder(source).run, options)
     if options.get("every_start") and source.kind == "simplify":
         message = "`every_start` is only for trainings, not for simplified circuits: omit it."
