@@ -104,7 +104,9 @@ def _gif(path: Path) -> States:
         raise DataError(f"Cannot read the recording {path}: {reason(error)}.") from error
     colours, states = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if len(colours) > 1 << MOST_CHANNELS:
-        raise DataError(f"{path} has {len(colours)} colours, too many for cell states: use one colour for each state.")
+        raise DataError(
+            f"{path} has {len(colours)} colours, one for each state, but cells have at most {1 << MOST_CHANNELS}."
+        )
     # The darkest colour, by luma, is 0, so that black or the colour closest to it is a cell that is off.
     order = np.argsort(np.argsort(colours @ np.array([299, 587, 114]), kind="stable"))
     frames: States = order[states.reshape(pixels.shape[:3])]

@@ -20,7 +20,7 @@ class SimplifyRequest(Request):
     """Queue a job that simplifies the circuit of JOB and proves that the result is equivalent."""
 
     from_start: bool = option(
-        "Only preserve the behaviour from the task's initial state. This is proved for all grid sizes, or one given",
+        "Only preserve the behaviour from the task's initial state. This is proved for all sizes, or for `size` only",
         default=False, group="simplify",
     )  # fmt: skip
     size: Size | None = option(
@@ -29,7 +29,9 @@ class SimplifyRequest(Request):
                schema={"pattern": "^[0-9]{1,5}x[0-9]{1,5}$"}),
         group="simplify", metavar="WIDTHxHEIGHT", needs="from_start", excludes={"task": "it uses the task's own grid"},
     )  # fmt: skip
-    task: bool = option("Only preserve what the task uses. This is tested, not proved", default=False, group="simplify")
+    task: bool = option(
+        "Only preserve what the task compares. This is tested, not proved", default=False, group="simplify"
+    )
 
 
 @section

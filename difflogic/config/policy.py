@@ -75,7 +75,7 @@ class LogicConfig(Section, path="logic."):
     """`[logic]`: an actor of two-input gates, which reads thermometer bits and counts its output bits per action."""
 
     bits: int = field("Number of thresholds per observed number; bit i is number >= threshold[i]", WIDTH, default=15)
-    spread: float = field("Spread of the thresholds relative to that of random observations", POSITIVE, default=2.0)
+    spread: float = field("Spread of the thresholds relative to that of observations", POSITIVE, default=2.0)
     random_steps: int = field("Steps of random actions that determine the thresholds", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
         "Ascending thresholds, a row of at most `bits` for each number; empty: computed from random steps or the table",
@@ -157,7 +157,7 @@ class TableConfig(Section, path="table."):
     )
     split: int = field("Seed of the training/validation/held-out split, independent of `seed`", SEED, default=0)
     batch_size: int = field("Rows in each gradient step", COUNT, default=128)
-    learning_rate: float = field("Learning rate of a dense network; gates: logic.learning_rate", POSITIVE, default=1e-3)
+    learning_rate: float = field("Learning rate of a dense network; gates have their own", POSITIVE, default=1e-3)
     rewiring: float = field(
         "Share of training, in whole passes, during which improbable candidates for gate inputs are replaced; 0: never",
         UP_TO_ONE,

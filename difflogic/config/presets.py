@@ -223,7 +223,9 @@ class Preset:
 PRESETS = {
     "game-of-life": Preset(game_of_life, "Conway's rule, learned from all 3x3 boards"),
     "checkerboard": Preset(checkerboard, "a board, from noise"),
-    "checkerboard-small": Preset(lambda: checkerboard(small=True), "a board, from noise, with half of the gates"),
+    "checkerboard-small": Preset(
+        lambda: checkerboard(small=True), "a board, from noise, with half of checkerboard's gates"
+    ),
     "checkerboard-async": Preset(checkerboard_async, "a board, each step updating random cells"),
     "lizard": Preset(lizard, "an image, from one cell on a torus"),
     "colored-g": Preset(colored_g, "a letter in colours, from the border of an empty grid"),

@@ -197,7 +197,7 @@ def decoded(source: Path | IO[bytes]) -> LabelledTable:
         raise DataError(f"{source} is not the table of a run: it has no {error}.") from error
     is_index = y.dtype.kind in "iu" and y.min() >= 0 and y.max() < len(classes)
     if not is_index or table.features != tuple(features) or _words(classes, "class") != tuple(classes):
-        raise DataError(f"{source} is not the table of a run: a label has no class, or a name is not as runs write it.")
+        raise DataError(f"{source} is not the table of a run: a label has no class, or runs never write such names.")
     return replace(table, y=y.astype(np.int64), classes=tuple(classes))
 
 

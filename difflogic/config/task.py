@@ -60,7 +60,9 @@ class TaskConfig(Section):
         "with its grid, as B3/S23:P30,20; for data, the rule that made the samples, of any number of states",
         default="",
     )
-    loss_steps: tuple[int, ...] = field("Ascending CA steps with a loss, up to task.steps; empty: the last", default=())
+    loss_steps: tuple[int, ...] = field(
+        "Ascending CA steps with a loss, of which the last is task.steps; empty: only that one", default=()
+    )
     damage_side: int = field(
         "Damage: a square of this side is zeroed in all channels, clipped at the border, its corner a random cell for "
         "each sample; 0: none",

@@ -43,7 +43,7 @@ class ZeroedCells:
     def on(self, actor: Actor) -> None:
         """Damage all later decisions of `actor`. Raises UsageError if it is not an automaton or has too few cells."""
         if not isinstance(actor, AutomatonActor):
-            raise UsageError("--damage requires an automaton, but this agent is another network: omit --damage.")
+            raise UsageError("--damage requires an automaton, but this agent is not one: omit --damage.")
         if not 1 <= self.cells <= actor.side**2:
             raise UsageError(f"--damage must be 1 to {actor.side**2}, the number of cells, got {self.cells}.")
         actor.damage = self

@@ -8,6 +8,7 @@ from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.errors import UsageError
+from difflogic.system.words import counted
 from difflogic.train import stalled
 
 
@@ -32,8 +33,8 @@ def check(request: TrainRequest) -> None:
         return
     if restarts > most:
         raise UsageError(
-            f"{restarts} restarts are too many for {epochs} epochs: an attempt is first tested after {useful} epochs, "
-            f"so give at most {most} restarts."
+            f"`restarts` must be at most {most} for {counted(epochs, 'epoch')}, got {restarts}: an attempt is first "
+            f"tested after {counted(useful, 'epoch')}."
         )
     if epochs // population < useful:
         raise UsageError(

@@ -65,7 +65,7 @@ class Finishing:
             if share is None:
                 return None
             added = counted(len(holding.gates) - len(learned.gates), "gate")
-            lines.append(line("Stays", f"from step {task.steps} on, forever (proved, since the states repeat)"))
+            lines.append(line("Stays", f"from step {task.steps} on, for ever (proved, since the states repeat)"))
             lines.append(line("Held", f"by a clock and a latch in each cell, {added} added"))
             lines.append(line("Returns", f"after a 3x3 square is set to zero, for {100 * share:.1f} % of all squares"))
         config = fitted(self.complete, finished).with_(seed=seed)

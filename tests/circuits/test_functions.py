@@ -201,7 +201,7 @@ def test_layers_run_in_the_order_of_the_file(names: tuple[str, ...]) -> None:
     "names", [("l1", "l10", "l2", "l3"), ("a.0", "a.1", "b.1.x", "b.0.x"), ("conv1", "conv3", "fc2", "z")]
 )
 def test_layers_numbered_in_another_order_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(CircuitError, match=r"The file has '\S+[13]0?' before '\S+[02]', which must be"):
+    with pytest.raises(CircuitError, match=r"The file has '\S+[13]0?' before '\S+[02]', but its order must be"):
         layers.from_arrays(renamed(state(trained((12, *(20,) * 4)), *NAMES[0]), *names))
 
 

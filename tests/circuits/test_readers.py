@@ -337,7 +337,7 @@ def test_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -> 
         (
             "a.blif",
             BLIF.replace("clock 1", "clock 3"),
-            "Expected .latch IN OUT [TYPE CLOCK] 0|1, got 'n s re clock 3'.",
+            "Expected IN OUT [TYPE CLOCK] 0|1 after .latch, got 'n s re clock 3'.",
         ),
         (
             "a.blif",

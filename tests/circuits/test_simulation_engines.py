@@ -65,7 +65,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engine
         (True, 2.6e-3, 1.3e-3, "gpu", "was the fastest measured: gpu 2.0e+06, numba 1.0e+06 cell updates/s"),
         (True, 1.3e-3, 2.6e-3, "numba", "was the fastest measured: numba 2.0e+06, gpu 1.0e+06 cell updates/s"),
         (False, 1e-2, None, "numba", "is the fastest without a hardware GPU"),
-        (True, 1e-4, None, "numba", "is fast enough for 1000 steps"),
+        (True, 1e-4, None, "numba", "is fast enough for so short a run"),
     ],
 )
 def test_auto_chooses_the_faster_and_measures_no_short_run(monkeypatch, hardware, numba, gpu, name, reason) -> None:

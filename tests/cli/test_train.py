@@ -217,7 +217,7 @@ BAD_INPUT = [
     ("train --resume x tiny --set a=b --target c.png --padding 2",
      "--resume continues a run as it was configured: omit --set, --target, --padding, PRESET."),
     ("train tiny --restarts 5 --epochs 10",
-     "5 restarts are too many for 10 epochs: an attempt is first tested after 2 epochs, so give at most 4 restarts."),
+     "--restarts must be at most 4 for 10 epochs, got 5: an attempt is first tested after 2 epochs."),
     ("train tiny --within 9s --restarts 2",
      "--within and --restarts cannot be used together: one restarts without a limit, the other sets one. Omit one."),
     ("train tiny --until-solved --restarts 2",

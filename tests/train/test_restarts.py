@@ -103,8 +103,7 @@ def test_attempt_is_the_same_as_a_single_run(config: Config, placement: Placemen
 @pytest.mark.parametrize(
     ("number", "population", "sentence"),
     [
-        (5, 1, "5 restarts are too many for 500 epochs: an attempt is first tested after 100 epochs, so give "
-                "at most 4 restarts."),
+        (5, 1, "`restarts` must be at most 4 for 500 epochs, got 5: an attempt is first tested after 100 epochs."),
         (-1, 1, "`restarts` must be an integer between 0 and 2147483648, got -1."),
         (1, 6, "With restarts, 6 models share 500 epochs, 83 each, but an attempt is first tested after 100 epochs: "
                "give a smaller population, or more epochs."),

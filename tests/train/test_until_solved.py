@@ -330,7 +330,7 @@ def test_preset_image_stays_and_returns(options: dict[str, Any], fast: Placement
     best = made.best
     assert isinstance(best, Run)
     assert (made.solved, best.best.config.task) == (True, presets.image().task)
-    assert "Stays:           from step 12 on, forever" in made.summary
+    assert "Stays:           from step 12 on, for ever" in made.summary
     assert "Returns:         after a 3x3 square is set to zero, for 100.0 %" in made.summary
     netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
     states = netlist.rollout(start_of(netlist), 40)[12:, ..., :1]

@@ -35,7 +35,7 @@ def read(text: str) -> Signals:
                 signals.gates += _table(words[-1], words[:-1], lines)
             case ".latch":
                 if len(words) not in (3, 5) or words[-1] not in ("0", "1"):
-                    raise CircuitError(f"Expected .latch IN OUT [TYPE CLOCK] 0|1, got {' '.join(words)!r:.60}.")
+                    raise CircuitError(f"Expected IN OUT [TYPE CLOCK] 0|1 after .latch, got {' '.join(words)!r:.60}.")
                 signals.latches.append((words[1], words[0], int(words[-1])))
             case _ if command not in _IGNORED:
                 raise CircuitError(

@@ -142,7 +142,7 @@ def _joined(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str,
     count = device.get("inputs", 2)
     if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
         raise CircuitError(
-            f"The gate {name!r} of type {kind} has {count!r:.40} inputs and {len(ports)} connections: expected 2 "
+            f"The gate {name!r} of type {kind} has {count!r:.40} inputs, {len(ports)} connected: expected 2 "
             "inputs, or more for the types And, Nand, Or, Nor, Xor and Xnor, all connected."
         )
     read = [f"in{index}" for index in range(1, count + 1)]

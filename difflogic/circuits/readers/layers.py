@@ -117,8 +117,8 @@ def _check_order(layers: Iterable[str]) -> None:
             largest, earlier = highest.get(key, (number, name))
             if number < largest:
                 raise CircuitError(
-                    f"The file has {earlier!r:.60} before {name!r:.60}, which must be the layers' order: save them in "
-                    "the order of model.state_dict(), or rename them."
+                    f"The file has {earlier!r:.60} before {name!r:.60}, but its order must be that of the layers: save "
+                    "them in the order of model.state_dict(), or rename them."
                 )
             highest[key] = (number, name)
 

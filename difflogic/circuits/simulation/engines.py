@@ -103,7 +103,7 @@ def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
     seconds = _seconds_per_step(numba, start)
     numba.put(start)
     if steps * seconds < SHORT_S:
-        return Opened("numba", numba, f"is fast enough for {steps} steps")
+        return Opened("numba", numba, "is fast enough for so short a run")
     if not _hardware():
         return Opened("numba", numba, "is the fastest without a hardware GPU")
     try:

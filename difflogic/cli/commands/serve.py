@@ -95,7 +95,9 @@ retention_options = together(
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listening address; a public one needs a token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0: a free one.")
 @click.option("--log", "log_file", type=PATH, metavar="FILE", help="Append the log to FILE [standard error].")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Accept this Host header. May be repeated.")
+@click.option(
+    "--allow-host", "names", multiple=True, metavar="NAME", help="Accept requests for this host name. May be repeated."
+)
 @click.option(
     "--trusted-proxy",
     "proxies",
@@ -104,7 +106,9 @@ retention_options = together(
     metavar="ADDRESS",
     help="A proxy whose X-Forwarded-For is trusted: an address or a network. May be repeated.",
 )
-@click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The server's path behind a proxy.")
+@click.option(
+    "--root-path", type=root_path, default="", metavar="/PATH", help="The prefix of the server's paths at a proxy."
+)
 @click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM.")
 @click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM.")
 @click.option("--max-epochs", "epochs", type=click.IntRange(1), help="Maximum epochs per job [1000000].")
@@ -255,7 +259,7 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
     removed = counted(len(cleanup.removed), "job")
     echo(f"{removed} {verb}, {freed / 1e6:.1f} MB; {cleanup.bytes_left / 1e6:.1f} MB remain.")
     if keep_days is not None and cleanup.served_days < keep_days:
-        echo(f"Only the time in which `difflogic serve` runs counts, {cleanup.served_days:g} days so far.")
+        echo(f"Only the time in which `difflogic serve` runs counts, in days so far: {cleanup.served_days:g}.")
 
 
 @click.command("backup")

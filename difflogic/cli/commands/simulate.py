@@ -49,7 +49,9 @@ DEFAULT_SIDE = 256
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The random seed.")
 @output_option(help="Write the last state to .rle, .png or .npy; several to .gif, or to .png for a one-row grid.")
 @force_option
-@click.option("--every", type=click.IntRange(min=1), metavar="N", help="Write or show every N-th step.")
+@click.option(
+    "--every", type=click.IntRange(min=1), metavar="N", help="Write every N-th step (.gif, .npy), or show it (--live)."
+)
 @click.option("--live", is_flag=True, help="Show the grid in the terminal.")
 @json_option
 def command(circuit: Path, steps: int, start: str | None, out: Output | None, as_json: bool, **options: Any) -> int:
