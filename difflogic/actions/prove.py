@@ -127,7 +127,7 @@ def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) 
     """Return the claim of a circuit file for the task in config.toml, which is in the same folder."""
     if not (task := path.parent / CONFIG).is_file():
         raise UsageError(
-            f"A proof of one circuit requires its task, but {task} does not exist: name a run, or two circuits."
+            f"A proof of one circuit requires its task, but {task} does not exist: give a run, or two circuits."
         )
     return proofs.of_circuit(source.load(path).netlist, Config.load(task), path, every_start, size)
 

@@ -79,7 +79,7 @@ def _start_grids(config: Config, file: Path | None) -> Grids | None:
     if not config.pool.starts:
         return None
     if file is None:
-        raise UsageError("The configuration requires the file of initial states of pool.starts: give it with `starts`.")
+        raise UsageError("The configuration uses initial states of a file (pool.starts): give the file with `starts`.")
     grids = kept_starts.load(file, config)
     if kept_starts.digest(grids) != config.pool.starts:
         raise UsageError(f"{file} does not contain the initial states of pool.starts: its hash differs.")

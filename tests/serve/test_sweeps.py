@@ -151,7 +151,7 @@ def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:
     ({}, {"over": {"train.epochs": [200, 20_000]}}, "too_much_epochs", "at most 10000"),
     ({}, {"over": {"train.batch": [3, 60_000]}}, "too_much_memory", "this server allows 200 MB"),
     ({}, {"over": {"seed": "0..9999", "train.batch": [3, 4000]}, "trials": 9000}, "too_much_time", "allows 1"),
-    ({"until_solved": True}, {"over": OVER}, "invalid_config", "requires within: give the maximum time"),
+    ({"until_solved": True}, {"over": OVER}, "invalid_config", "requires `within`, the maximum time"),
     ({"until_solved": True, "within": "30m"}, {"over": OVER}, "too_much_time", "allows 1"),
     ({"preset": "cartpole"}, {"over": {"environment.id": ["os:A-v1"]}}, "invalid_config", "selects code"),
     ({"preset": "cartpole"}, {"over": {"ppo.n_steps": [32, 10**5]}}, "too_much_time", "only between iterations"),

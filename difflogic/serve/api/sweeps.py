@@ -75,7 +75,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
     if request.until_solved:
         limit = request.within
         if limit is None or limit.seconds is None:
-            raise UsageError("until_solved in a sweep requires within: give the maximum time of each trial.")
+            raise UsageError("`until_solved` in a sweep requires `within`, the maximum time of each trial: give it.")
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations
