@@ -77,7 +77,7 @@ def test_restarts_end_with_the_first_solved(client):
     assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
     assert submit(client, restarts=1, population=2, stop_when_solved=2)["request"]["stop_when_solved"] == 2
     for wrong, code, words in (
-        ({"restarts": 9, "recipe": "paper"}, "invalid_config", "give at most 4"),
+        ({"restarts": 9, "recipe": "paper"}, "invalid_config", "must be at most 4"),
         ({"restarts": 1, "init_from": job["id"]}, "invalid_request", "Omit one"),
     ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})

@@ -70,7 +70,7 @@ def test_run_stores_its_starts(tmp_path: Path) -> None:
     np.save(tmp_path / "others.npy", 1 - drawn)
     config, engine = kept_starts.kept(tiny_config(), drawn), open_engine("cpu")
     trainer = Trainer(config, engine)
-    for starts, what in ((None, "give it with `starts`"), (tmp_path / "others.npy", "does not contain")):
+    for starts, what in ((None, "give the file with `starts`"), (tmp_path / "others.npy", "does not contain")):
         with pytest.raises(UsageError, match=what):
             trainer.run(out=tmp_path / "refused", starts=starts)
     assert not (tmp_path / "refused").exists()
