@@ -113,7 +113,7 @@ def test_installed_command_prints_the_version(far_away):
 
 def test_only_first_use_compiles(far_away, tmp_path):
     """The first is left to translate what the wheel brings, which trains to the same bits as what is compiled here."""
-    announced = "difflogic: compiling the CPU engine for this processor, which takes about 5 seconds, only once.\n"
+    announced = "difflogic: compiling the CPU engine for this processor, which takes about 5 seconds, once.\n"
     cache = tmp_path / "cache"
     names = "from difflogic.cpu import engine; from difflogic.cpu.kernels.gate_backward import gate_backward as inner"
     program = f"{names}; engine.compile_all(); print(len(inner.overloads))"
