@@ -35,7 +35,7 @@ def test_hardening_starts_from_the_best_model(difflogic: Call) -> None:
 @pytest.mark.usefixtures("trained")
 def test_search_trains_no_logits(difflogic: Call) -> None:
     code, out, errors = difflogic("harden", "run", *CPU, "--search", "--epochs", 20, "--out", "found")
-    notice = "difflogic: compiling the search for this processor, which takes about 10 seconds, only once.\n"
+    notice = "difflogic: compiling the search for this processor, which takes about 10 seconds, once.\n"
     assert (code, errors.replace(notice, "")) == (0, "")  # it is given by the first search on a machine
     assert "no soft loss, hard loss " in out
     assert "Soft loss:" not in Path("found/summary.txt").read_text(), "the last epochs were a search"
