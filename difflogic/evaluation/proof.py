@@ -366,12 +366,6 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:
-    """Return the names of the fields of `proof` that `again`, a new proof of the claim, contradicts.
-
-    Another version may prove the claim by another method, in other words, or from an earlier step on.
-    """
+    """Return the names of the fields whose values in `proof` differ from those in `again`, a new proof of the claim."""
     claimed, proved = proof.to_dict(), again.to_dict()
-    names = [name for name in proved if name not in ("difflogic", "method", "text") and claimed[name] != proved[name]]
-    if proof.from_step is not None and again.from_step is not None and again.from_step < proof.from_step:
-        names.remove("from_step")
-    return names
+    return [name for name in proved if claimed[name] != proved[name]]

@@ -31,9 +31,9 @@ def test_proof_is_saved_and_checked(board: Path, said: Said) -> None:
     (board / "proof.json").write_text(json.dumps(claim | {"from_step": claim["from_step"] - 1}))
     found = json.loads(said("prove", "--check", "board/proof.json", "--json", code=1).out)
     assert found == {"confirmed": False, "differs": ["from_step"], "text": text}
-    # The text is that of the new proof, whatever the file says.
     (board / "proof.json").write_text(json.dumps(claim | {"text": "A lie.", "method": "by hand"}))
-    assert said("prove", "--check", "board/proof.json").out == f"Confirmed. {text}\n"
+    found = said("prove", "--check", "board/proof.json", code=1).out
+    assert found == f"NOT confirmed: text, method of board/proof.json differ. {text}\n"
 
 
 def test_file_is_proved_for_the_task_next_to_it(board: Path, said: Said) -> None:

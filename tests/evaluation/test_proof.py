@@ -197,13 +197,10 @@ def test_proof_json_is_checked_from_itself_alone(tmp_path: Path, board: Path) ->
     file.write_text(str(proof_file.files_of(found)["proof.json"]))
     claimed = proof_file.read(file)
     assert claimed.to_dict() == found.to_dict()
-    weaker = {"from_step": claimed.from_step + 1, "text": "It is right later.", "method": "by hand"}
-    for fields in ({}, weaker):
-        file.write_text(json.dumps(json.loads(file.read_text()) | fields))
-        assert proof.lies(proof_file.read(file), proof.decide(claimed.claim)) == []
+    assert proof.lies(claimed, proof.decide(claimed.claim)) == []
     lie = {"proved": False, "from_step": 3, "text": "It is right everywhere.", "method": "by hand"}
     file.write_text(json.dumps(json.loads(file.read_text()) | lie))
-    assert proof.lies(proof_file.read(file), proof.decide(claimed.claim)) == ["proved", "from_step"]
+    assert proof.lies(proof_file.read(file), proof.decide(claimed.claim)) == ["proved", "text", "method", "from_step"]
 
 
 def change(data: dict, *path: str, to: object) -> dict:
