@@ -164,7 +164,7 @@ def test_damaged_image_is_refused(tmp_path: Path) -> None:
             "Unknown initial state 'noise': expected random, seed, zeros, picture (the circuit's own), or a file: a "
             "pattern, .png or .npy.",
         ),
-        ("absent.rle", "The file absent.rle of the initial state does not exist."),
+        ("absent.rle", "The file absent.rle does not exist."),
     ],
 )
 def test_invalid_starts_are_refused(start: str, complaint: str) -> None:

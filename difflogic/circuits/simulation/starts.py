@@ -35,9 +35,7 @@ def file_of(start: str) -> Path | None:
     if path.is_file():
         return path
     raise UsageError(
-        f"The file {path} of the initial state does not exist."
-        if path.suffix
-        else f"Unknown initial state {start!r}: {GRAMMAR}."
+        f"The file {path} does not exist." if path.suffix else f"Unknown initial state {start!r}: {GRAMMAR}."
     )
 
 

@@ -95,9 +95,7 @@ retention_options = together(
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listening address; a public one needs a token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0: a free one.")
 @click.option("--log", "log_file", type=PATH, metavar="FILE", help="Append the log to FILE [standard error].")
-@click.option(
-    "--allow-host", "names", multiple=True, metavar="NAME", help="Accept requests for this host name. May be repeated."
-)
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Accept this host name. May be repeated.")
 @click.option(
     "--trusted-proxy",
     "proxies",
@@ -106,9 +104,7 @@ retention_options = together(
     metavar="ADDRESS",
     help="A proxy whose X-Forwarded-For is trusted: an address or a network. May be repeated.",
 )
-@click.option(
-    "--root-path", type=root_path, default="", metavar="/PATH", help="The prefix of the server's paths at a proxy."
-)
+@click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix at a proxy.")
 @click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM.")
 @click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM.")
 @click.option("--max-epochs", "epochs", type=click.IntRange(1), help="Maximum epochs per job [1000000].")

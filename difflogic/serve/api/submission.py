@@ -145,9 +145,8 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
 def check_cost(config: Config, population: int, caps: Caps) -> Cost:
     """Return the cost of a training. Raises ApiError, with the exceeded limit, if the cost is above the caps."""
     if config.train.epochs > caps.epochs:
-        raise over(
-            "epochs", f"Expected at most {caps.epochs} epochs on this server, got {config.train.epochs}", "fewer epochs"
-        )
+        why = f"Expected at most {caps.epochs} epochs on this server, got {config.train.epochs}"
+        raise over("epochs", why, "fewer epochs")
     cost = cost_of(config, population)
     check_caps(cost, population, caps, "a smaller grid, batch, circuit or population, or fewer epochs")
     return cost
@@ -159,18 +158,12 @@ def check_caps(cost: Cost, population: int, caps: Caps, advice: str) -> None:
     `advice` names what makes a training faster, such as fewer epochs.
     """
     if population > caps.population:
-        raise over(
-            "population",
-            f"Expected at most {caps.population} models on this server, got {population}",
-            "a smaller population",
-        )
+        why = f"Expected at most {caps.population} models on this server, got {population}"
+        raise over("population", why, "a smaller population")
     if cost.memory > caps.memory:
         needed, allowed = (f"{size // 10**6} MB" for size in (cost.memory, caps.memory))
-        raise over(
-            "memory",
-            f"The job requires {needed} of memory, but this server allows {allowed}",
-            "a smaller grid, batch, circuit or population",
-        )
+        why = f"The job requires {needed} of memory, but this server allows {allowed}"
+        raise over("memory", why, "a smaller grid, batch, circuit or population")
     if cost.seconds > caps.hours * 3600:
         why = f"The job takes about {cost.seconds // 3600} hours, but this server allows {caps.hours:g}"
         raise over("time", why, advice)
